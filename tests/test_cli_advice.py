@@ -44,7 +44,7 @@ def test_a_log_without_a_header(run, arm, command, taken):
         "payload": ("payload", log, arm / "loaded.csv", "--robot", robot),
     }[command]
     code, _, err = run(*args)
-    assert code == 2 and "the first line holds numbers" in err
+    assert code == 2 and "the first line contains numbers" in err
     file, line = written_beside(err)
     assert file.name == ("columns.toml" if taken else "run.toml")
     for k, name in enumerate(head.split(",")):
@@ -114,7 +114,11 @@ def test_parts_of_logs_by_name(run, arm):
     robot, log = arm / "arm.urdf", arm / "a.csv"
     assert run("identify", robot, f"{log}[1:6]", f"{log} [6:]")[0] == 0
     assert "named twice" in run("identify", robot, f"{log}[1:6]", f"{log}[5:]")[2]
-    for part, said in (("[1:2:3]", "no such file"), ("[a:b]", "between two times"), ("[50:]", "there are no samples")):
+    for part, said in (
+        ("[1:2:3]", "no such file"),
+        ("[a:b]", "be given by two times"),
+        ("[50:]", "there are no samples"),
+    ):
         code, _, err = run("identify", robot, f"{log}{part}")
         assert code == 2 and said in err, err
     odd = arm / "b[1:2].csv"
@@ -129,7 +133,7 @@ def test_stamps_that_identify_repairs_are_no_problem(run, arm):
         row[0] = repr(float(row[0]) + 0.001 * (k % 2))
     (arm / "uneven.csv").write_text("\n".join([head, *map(",".join, cells)]))
     code, out, _ = run("check", arm / "uneven.csv")
-    assert code == 0 and "unevenly sampled" in out and "identify resamples it" in out
+    assert code == 0 and "non-uniformly sampled" in out and "identify resamples it" in out
     assert run("identify", arm / "arm.urdf", arm / "uneven.csv")[0] == 0
 
 

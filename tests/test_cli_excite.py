@@ -43,7 +43,7 @@ def test_limits_from_a_file_and_a_start(run: Run, tmp_path: Path) -> None:
     assert Trajectory.load(tmp_path / "excitation.csv").q[0] == pytest.approx([0.1, 0.2])
 
 
-RATES = "'velocity' must be a number above 0 and of at most 1e+12 [rad/s or m/s], or a list of such"
+RATES = "'velocity' must be a number above 0 and at most 1e+12 [rad/s or m/s], or a list of them"
 
 
 @pytest.mark.parametrize(
@@ -74,19 +74,19 @@ RATES = "'velocity' must be a number above 0 and of at most 1e+12 [rad/s or m/s]
             ("planar2r", "--family", "spline", "--duration", 0),
             "--duration must be a number from 0.01 to 100000 [s]",
         ),
-        (("planar2r", "--family", "spline", "--pieces", 0), "--pieces must be a whole number from 1"),
-        (("planar2r", "--start", "nan,0"), "--start must be a number [rad or m], or a list of such"),
+        (("planar2r", "--family", "spline", "--pieces", 0), "--pieces must be an integer from 1"),
+        (("planar2r", "--start", "nan,0"), "--start must be a number [rad or m], or a list of them"),
         (("planar2r", "--sweeps", "--harmonics", 1), "at least two harmonics"),
-        (("planar2r", "--sweeps", "--after-motion", "a.csv"), "takes no --after"),
+        (("planar2r", "--sweeps", "--after-motion", "a.csv"), "cannot be combined with --after"),
         (("planar2r", "--after-motion", "nowhere.csv"), "cannot be read"),
         (("planar2r", "--after", "nowhere.csv"), "nowhere.csv"),
-        (("planar2r", "--columns", "map.toml"), "there are none"),
+        (("planar2r", "--columns", "map.toml"), "but none are given"),
         (("planar2r", *QUICK, "--limits", "acceleration=1e-9"), "widen the limits"),
         (("planar2r", "--limits", "nowhere.toml"), "neither NAME=VALUES nor a file"),
-        (("planar2r", "--limits", "effort=file"), "has none in its file"),
-        (("planar2r", "--start", "0,x"), "--start must be a number [rad or m], or a list of such"),
+        (("planar2r", "--limits", "effort=file"), "has none in the robot file"),
+        (("planar2r", "--start", "0,x"), "--start must be a number [rad or m], or a list of them"),
         (("planar2r", "--start", "0,0,0"), "2"),
-        (("planar2r", "--start", "9,9", "--limits", "position=1"), "limit of position"),
+        (("planar2r", "--start", "9,9", "--limits", "position=1"), "its position limit"),
         (("planar2r", "--criterion", "best"), "criterion"),
         (("planar2r", "--floor", "low"), "'floor' must be true or false or a number from -1e+12"),
         (("planar2r", "--floor", "nan"), "'floor' must be true or false or a number from -1e+12"),
@@ -106,7 +106,7 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
 @pytest.mark.parametrize(
     "text, sentence",
     [
-        ("speed = 1", "line 1: the key 'speed' is not known"),
+        ("speed = 1", "line 1: the key 'speed' is unknown"),
         (
             "velocity = true",
             f"line 1: {RATES}, not True",
@@ -124,13 +124,13 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
             "velocity = []",
             f"{RATES}, not []",
         ),
-        ("position = [[-1, 1], 2]", "or a list of such, or a list of lists of 2, not [[-1, 1], 2]"),
-        ("position = [[-1, 1, 2], [0, 1, 2]]", "or a list of lists of 2, not"),
+        ("position = [[-1, 1], 2]", "or a list of them, or a list of rows of 2 numbers, not [[-1, 1], 2]"),
+        ("position = [[-1, 1, 2], [0, 1, 2]]", "or a list of rows of 2 numbers, not"),
         ("position = [[1, 1], [0, 1]]", "cannot move: its lower limit 1"),
         ("effort_margin = [0.1, 0.2]", "'effort_margin' must be a number from 0 to 0.999, not"),
         ("effort_margin = 1.5", "line 1: 'effort_margin' must be a number from 0 to 0.999, not 1.5"),
         ("box = 3", "own heading [[box]]"),
-        ("[[box]]\nframe = 'j2'\nlower = [0, 0, 0]", "line 1: box 1: this table needs 'upper'"),
+        ("[[box]]\nframe = 'j2'\nlower = [0, 0, 0]", "line 1: box 1: this table also needs 'upper'"),
         ("[[box]]\nframe = 'j2'\nlower = [0, 0]\nupper = [1, 1, 1]", "'lower' must be a list of 3 numbers"),
         (
             "[[box]]\nframe = 'j2'\nlower = [0, 0, 0]\nupper = [1, 1, nan]",
@@ -140,10 +140,10 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
         ("[[box]]\nframe = 'hand'\nlower = [0, 0, 0]\nupper = [1, 1, 1]", "no frame called 'hand'"),
         (
             "[[box]]\nframe = []\nlower = [0, 0, 0]\nupper = [1, 1, 1]",
-            "'frame' must be a list of texts",
+            "'frame' must be a list of strings",
         ),
         ("[[box]]\nframe = 'j2'\nlower = [5, 5, 5]\nupper = [6, 6, 6]", "outside its box"),
-        ("[[obstacle]]\ncentre = [0, 0, 0]", "obstacle 1: this table needs 'size'"),
+        ("[[obstacle]]\ncentre = [0, 0, 0]", "obstacle 1: this table also needs 'size'"),
         (
             "[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 0]",
             "line 3: obstacle 1: 'size' must be a list of 3",
@@ -212,14 +212,14 @@ def test_a_cell_with_obstacles(run: Run, tmp_path: Path) -> None:
     assert data["margins"]["clearance"] >= 0.02 and set(data["margins"]["boxes"]) == {"j5", "j6"}
     p = PointModel(robot, ["j6"]).value(q)
     assert np.all(p > [-1.2, -1.2, -0.6]) and np.all(p < [1.2, 1.2, 1.2])
-    assert any("too near in nearly every posture" in phrase for phrase in data["not_checked"])
+    assert any("too close in nearly every posture" in phrase for phrase in data["not_checked"])
     assert "obstacles 'post'" in data["checked"] and "floor (z = -0.7 m of the base frame)" in data["checked"]
     assert data["margins"]["floor"] >= 0.02
     inside = "0,0,0,0,0,0"
     text = CELL.replace("[0.6, 0.6, 0.0]", "[0.4, 0.1, 0.0]").replace("-1.2, -1.2, -0.6", "-9, -9, -9")
     file.write_text(text.replace("1.2, 1.2, 1.2", "9, 9, 9").replace("[0.2, 0.2, 1.4]", "[0.6, 0.6, 1.4]"))
     code, _, err = run("excite", "puma560_physical", *args, "--start", inside)
-    assert code == 2 and "start posture is not possible" in err and "'post'" in err
+    assert code == 2 and "start posture violates a limit" in err and "'post'" in err
 
 
 def test_without_self_collision_only_obstacles_count(tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_held_joints_are_no_part_of_the_motion(run: Run, gripper: Path, tmp_path
         ("finger_joint=wide", "not 'wide'"),
         ("finger_joint=nan", "not 'nan'"),
         ("finger_joint=0.2", "its range is 0.01 to 0.05"),
-        ("finger_joint,finger_joint=0.02", "held twice"),
+        ("finger_joint,finger_joint=0.02", "locked twice"),
         ("shoulder,elbow,finger_joint", "every joint is locked"),
     ],
 )

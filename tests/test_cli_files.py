@@ -148,7 +148,7 @@ def refused(run: Run, folder: Path, *line: object) -> None:
     before = tree(folder)
     for force in ((), ("--force",)):
         code, said, err = run(*line, *force)
-        assert code == 2 and said == "" and "what is read is never replaced" in err, err
+        assert code == 2 and said == "" and "an input is never overwritten" in err, err
         assert err.count("\n") == 1 and tree(folder) == before, err
 
 
@@ -310,7 +310,7 @@ def test_what_a_command_is_given_is_never_replaced(
         code, said, err = run(*line)
         assert code == 2 and said == "", (given, place, kind, err)
         assert tree(tmp_path) == before, (given, place, kind)
-        assert "what is read is never replaced" in err or name == "run", (given, place, kind, err)
+        assert "an input is never overwritten" in err or name == "run", (given, place, kind, err)
         shutil.rmtree(tmp_path / "out")
 
 
@@ -494,5 +494,5 @@ def test_python_replaces_nothing_either(tmp_path: Path) -> None:
     write_robot(robot, path, force=True)
     assert read_robot(path).n == 2
     write_robot(robot, tmp_path / "robot.urdf")
-    with pytest.raises(files.FileError, match="never replaced"):
+    with pytest.raises(files.FileError, match="never overwritten"):
         write_robot(robot, tmp_path / "robot.urdf", template=tmp_path / "robot.urdf", force=True)

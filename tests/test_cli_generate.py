@@ -43,7 +43,7 @@ def test_steps_that_close_loops_are_chosen(tmp_path, capsys):
         found.append(json.loads(capsys.readouterr().out)["programs"]["gravity"]["multiplications"])
     assert found[0] == found[1] > found[2]
     assert main(["count", str(path), "--closing-steps", "0"]) == 2
-    assert "--closing-steps must be a whole number from 1 to 20, not 0" in capsys.readouterr().err
+    assert "--closing-steps must be an integer from 1 to 20, not 0" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

@@ -99,7 +99,7 @@ def test_what_a_urdf_loses_is_said_and_stands_beside_it(run, arm, tmp_path):
 def test_table_and_json_hold_the_same_deviations(run, arm, identified):
     data, _ = identified
     code, text, _ = run("identify", arm / "arm.urdf", arm / "a.csv", arm / "b.csv", "--validate", arm / "c.csv")
-    assert code == 0 and "hold under correlated residuals" in text and "the model is good" in text
+    assert code == 0 and "valid under correlated residuals" in text and "the model is good" in text
     for p in data["parameters"]:
         assert re.search(rf"{p['name']} .*{re.escape(format(p['deviation'], '.2g'))} ", text)
     for reason in data["verdict"]["reasons"]:
@@ -219,11 +219,13 @@ def test_what_a_model_identified_is_taken_and_said(run, arm, tmp_path):
     """Code and files take every effect unless told otherwise; what a format cannot hold is named."""
     out, effects = tmp_path / "out", "viscous,coulomb,spring"
     code, _, err = run("identify", arm / "arm.urdf", arm / "a.csv", "--effects", effects, "--out", out)
-    assert code == 0 and "URDF has no place for the stiffness of a spring (KS1" in err
+    assert code == 0 and "URDF cannot represent the stiffness of a joint spring (KS1" in err
     model, taken = out / "model.toml", read_robot(out / "model.toml").effect_values
     assert {name[:-1] for name in taken} == {"FV", "FC", "KS"}
     said = run("convert", model, tmp_path / "a.urdf")[2]
-    assert "URDF has no place for the stiffness of a spring (KS1" in said and "taken from the model: FV1 = " in said
+    assert (
+        "URDF cannot represent the stiffness of a joint spring (KS1" in said and "taken from the model: FV1 = " in said
+    )
     assert run("convert", model, tmp_path / "a.toml")[0] == 0
     assert read_robot(tmp_path / "a.toml").effect_values == pytest.approx(dict(taken))
     code, text, err = run("generate", model, "--out", tmp_path / "code", "--json")
@@ -342,7 +344,7 @@ def test_code_from_a_model(run, identified, tmp_path):
 def spoiled(arm: Path, path: Path, how: str) -> Path:
     lines = (arm / "a.csv").read_text().splitlines()
     rows = [line.split(",") for line in lines]
-    if how == "no effort":
+    if how == "the efforts":
         rows = [row[:3] for row in rows]
     elif how == "one effort":
         rows = [row[:4] for row in rows]
@@ -366,7 +368,7 @@ def spoiled(arm: Path, path: Path, how: str) -> Path:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("no effort", ("efforts", "shoulder")),
+        ("the efforts", ("efforts", "shoulder")),
         ("one effort", ("column 'tau2'", "elbow")),
         ("nan", ("column 'tau2'", "row 300")),
         ("constant", ("column 'tau1'", "row 1", "2.5 throughout")),
@@ -397,8 +399,8 @@ def test_bad_logs_get_a_sentence_and_nothing_is_written(run, arm, tmp_path, how,
         (("{arm}/arm.urdf", "{arm}/a.csv", "--joints", "hip"), "hip"),
         (("{arm}/arm.urdf", "{arm}/a.csv", "--fix", "FC1"), "NAME=VALUE"),
         (("{arm}/arm.urdf", "{arm}/a.csv", "--fix", "FC9=1"), "FC9"),
-        (("{arm}/arm.urdf", "{arm}/a.csv", "--estimator", "wls", "--prior", "robot"), "takes no prior"),
-        (("{arm}/arm.urdf", "{arm}/a.csv", "--validate", "{arm}/a.csv"), "was used to fit"),
+        (("{arm}/arm.urdf", "{arm}/a.csv", "--estimator", "wls", "--prior", "robot"), "does not use a prior"),
+        (("{arm}/arm.urdf", "{arm}/a.csv", "--validate", "{arm}/a.csv"), "was used for fitting"),
         (("{arm}/arm.urdf", "{arm}/a.csv", "--physical", "--estimator", "tls"), "--physical"),
         (("{arm}/arm.urdf", "--campaign", "x.toml"), "not both"),
         (("--campaign", "{arm}/none.toml"), "none.toml"),
@@ -519,7 +521,10 @@ def test_help_has_every_word_of_the_tables(run):
 def test_an_old_name_of_an_estimator_works_and_says_the_new_one(run, arm):
     code, out, err = run("identify", arm / "arm.urdf", arm / "a.csv", "--estimator", "ordinary", "--json")
     assert code == 0 and json.loads(out)["estimator"] == "ols"
-    assert err.count("warning: the estimator 'ordinary' is called 'ols'; the old name goes in 1.0.0") == 1
+    assert (
+        err.count("warning: the estimator 'ordinary' has been renamed to 'ols'; the old name will be removed in 1.0.0")
+        == 1
+    )
 
 
 def test_help_loads_no_fits():

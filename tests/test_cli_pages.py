@@ -79,13 +79,13 @@ def test_a_repetition_in_a_simulator_has_no_page(run: Run, arm: Path, tmp_path: 
     need_build()
     line = ("validate", arm / "one" / "model.toml", arm / "c.csv", "--in", "mujoco")
     code, _, err = run(*line, "--html", tmp_path / "page.html")
-    assert code == 2 and "without --in" in err
+    assert code == 2 and "omit --in" in err
 
 
 def test_compare_in_words(run: Run, arm: Path) -> None:
     code, out, _ = run("compare", arm / "one", arm / "two" / "model.toml", "--all")
     assert code == 0 and "estimator.name" in out and "robust" in out and "FV1" in out
-    assert "0 of " in out and "values differ by more than their deviations explain" in out
+    assert "0 of " in out and "values differ by more than their standard deviations explain" in out
     found = json.loads(run("compare", arm / "one", arm / "two", "--json")[1])
     assert found["settings"] == {"estimator.name": ["auto", "robust"]}
     assert all(p["apart"] < 3 for p in found["parameters"])  # of the same log

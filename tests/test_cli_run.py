@@ -45,7 +45,7 @@ def test_the_ladder_on_the_simulated_robot(run: Run, folder: Path, tmp_path: Pat
     assert code == 0, err
     data = json.loads(out)
     assert data["passed"] is True and data["speeds"] == [1.0] and data["driver"] == "sim"
-    assert "efforts are watched" not in err
+    assert "efforts are monitored" not in err
     assert {Path(name).name for name in data["files"]} == {"run-100.csv", "run.toml"}
     log = read_recording(tmp_path / "out" / "run-100.csv", read_robot(ROBOT))
     assert log.q.shape[1] == 6 and log.rate_hz == pytest.approx(125, rel=1e-3)
@@ -72,7 +72,7 @@ def test_a_fault_is_recorded(run: Run, folder: Path, tmp_path: Path) -> None:
     assert record["passed"] is False and record["speeds"] == [] and "needs an effort" in record["aborted"]
     assert (tmp_path / "out" / "run-100.csv").is_file()
     code, _, err = run("run", ROBOT, folder, "--driver", "ros2", "--rehearsed", tmp_path / "out" / "run.toml")
-    assert code == 2 and "was not passed" in err
+    assert code == 2 and "did not pass" in err
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_sentences(run: Run, folder: Path, tmp_path: Path, args: tuple[object, .
 
 def test_efforts_that_are_not_watched_are_named(run: Run, folder: Path) -> None:
     _, _, err = run("run", ROBOT, folder, "--driver", "ur", "--host", "x")  # whose efforts are currents
-    assert "efforts are watched at no joint: give bounds with --effort" in err
+    assert "efforts are monitored at no joint; give bounds with --effort" in err
 
 
 def test_motions_that_cannot_be_run(run: Run, folder: Path, tmp_path: Path) -> None:
     for args, sentence in (
         (("planar2r", folder), "moves 6 joints"),
-        ((ROBOT, tmp_path), "neither a motion nor a folder"),
+        ((ROBOT, tmp_path), "neither a trajectory file nor a folder"),
         ((ROBOT, folder / "approach.csv"), "does not end where"),
     ):
         code, _, err = run("run", *args, "--out", tmp_path / "never")
@@ -113,7 +113,7 @@ def test_motions_that_cannot_be_run(run: Run, folder: Path, tmp_path: Path) -> N
     (folder / "excitation.csv").unlink()
     Transfer(far, np.array([0.0, 9.0, 18.0])).at_rate(20.0).save(folder / "excitation.csv")
     code, _, err = run("run", ROBOT, folder / "excitation.csv", "--out", tmp_path / "never")
-    assert code == 2 and "joint 'j1' beyond the limit of position" in err
+    assert code == 2 and "exceeds the position limit of joint 'j1'" in err
 
 
 def test_the_gate_knows_motion_robot_and_speed(run: Run, folder: Path, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_gate_knows_motion_robot_and_speed(run: Run, folder: Path, tmp_path:
     other = Transfer(np.array([HERE, HERE + 1e-4, HERE]), np.array([0.0, 1.0, 2.0]))
     for args, said in (
         ((robot, way, 1.0), "did not reach 100 %"),
-        ((robot, other, 0.5), "another motion"),
+        ((robot, other, 0.5), "another trajectory"),
         ((robot.with_payload(1.0, (0, 0, 0)), way, 0.5), "another robot"),
         ((_longer(robot), way, 0.5), "another robot"),
     ):
@@ -179,7 +179,7 @@ def test_a_watch_beside_the_run_says_what_it_sees(run: Run, folder: Path, tmp_pa
     code, _, err = run(*ask, "--out", tmp_path / "out")
     assert code == 0 and re.search(r"residual of joint '\w+' high since", err), err
     code, _, err = run(*ask, "--rate", 250, "--out", tmp_path / "other")
-    assert code == 2 and "the levels are for 125 samples a second" in err
+    assert code == 2 and "the noise levels are for 125 samples per second" in err
 
 
 # ---------------------------------------------------------------------- what opens the gate, and what does not
@@ -211,28 +211,28 @@ REAL = ("--driver", "ros2", "--host", "ws://127.0.0.1:9")
         ((), "cannot be reached"),
         (("--rate", "125"), "cannot be reached"),
         (("--speeds", "10,100"), "cannot be reached"),
-        (("--speeds", "100"), "begins with at most 10 % of the speed, not with 100 %: give --speeds 10,50,100"),
-        (("--speeds", "100,10"), "begins with at most 10 %"),
+        (("--speeds", "100"), "must begin with at most 10 % of the speed, not with 100 %; give --speeds 10,50,100"),
+        (("--speeds", "100,10"), "must begin with at most 10 %"),
         (("--speeds", "10,1000"), "a list of numbers from 1 to 100"),
         (("--speeds", "10,nan"), "a list of numbers from 1 to 100"),
         (("--speeds", "inf"), "a list of numbers from 1 to 100"),
         (("--speeds", "-10"), "a list of numbers from 1 to 100"),
         (("--speeds", ""), "is empty"),
         (("--speeds", "10;100"), "a list of numbers from 1 to 100"),
-        (("--rate", "250"), "had 125 commands a second, not 250"),
+        (("--rate", "250"), "used 125 commands per second, not 250"),
         (("--rate", "inf"), "--rate must be a number from 10 to 1000"),
-        (("--rate", "10"), "had 125 commands a second, not 10"),
-        (("--rate", "10", "--error", "0.02"), "too few for this motion"),
+        (("--rate", "10"), "used 125 commands per second, not 10"),
+        (("--rate", "10", "--error", "0.02"), "too few for this trajectory"),
         (("--error", "1e6"), "at most 0.5 rad"),
         (("--error", "nan"), "--error must be a number above 0 .*, not nan"),
-        (("--effort", "1e6"), "limit of effort of 97.6 in its file"),
+        (("--effort", "1e6"), "effort limit of 97.6 in the robot file"),
         (("--effort", "inf"), "--effort must be a number above 0 .*, not inf"),
-        (("--floor", "none"), "was held against other limits"),
-        (("--self-collision", "none"), "was held against other limits"),
-        (("--limits", "velocity=1.5"), "was held against other limits"),
-        (("--limits", "velocity=0.01"), "beyond the limit of velocity"),
-        (("--limits", "jerk=1"), "beyond the limit of jerk"),
-        (("--gravity", "0", "9.81", "0"), "another robot|beyond the limit of effort"),
+        (("--floor", "none"), "used other limits"),
+        (("--self-collision", "none"), "used other limits"),
+        (("--limits", "velocity=1.5"), "used other limits"),
+        (("--limits", "velocity=0.01"), "exceeds the velocity limit of"),
+        (("--limits", "jerk=1"), "exceeds the jerk limit of"),
+        (("--gravity", "0", "9.81", "0"), "another robot|exceeds the effort limit of"),
     ],
 )
 def test_a_real_robot_and_its_rehearsal(
@@ -275,7 +275,7 @@ def test_a_record_opens_the_gate_for_what_it_saw_alone(run: Run, folder: Path, r
         cells = rows[k].split(",")
         cells[2] = repr(float(np.nextafter(float(cells[2]), 9)))
         motion.write_text("\n".join([*rows[:k], ",".join(cells), *rows[k + 1 :]]) + "\n")
-        refused("another motion")
+        refused("another trajectory")
     motion.write_text(whole)
     refused("cannot be reached")
 
@@ -347,11 +347,11 @@ class Broken:
 @pytest.mark.parametrize(
     "host, args, code, sentence",
     [
-        ("stop", (), 1, "no such joint.*the stop failed, too .*emergency stop"),
+        ("stop", (), 1, "no such joint.*stopping the robot failed as well .*emergency stop"),
         ("close", (), 1, "could not be closed .OSError: no route to host."),
         ("fast", (), 1, "clock runs faster than this computer's"),
-        ("silent", ("--effort", "20"), 1, "are to be watched and the robot tells none: leave out --effort"),
-        ("other", (), 2, "tells joints 'a', 'b' and not 'j1'"),
+        ("silent", ("--effort", "20"), 1, "are to be monitored, but the robot does not report them; omit --effort"),
+        ("other", (), 2, "reports joints 'a', 'b', but not 'j1'"),
     ],
 )
 def test_a_robot_that_breaks_leaves_its_log(

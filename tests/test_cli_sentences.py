@@ -43,10 +43,10 @@ def test_a_log_counts_once(refused, arm, tmp_path):
     robot, a, out = arm / "arm.urdf", arm / "a.csv", ("--out", tmp_path / "out")
     assert "named twice" in refused("identify", robot, a, arm / "b.csv", a, *out)
     assert "named twice" in refused("identify", robot, a, arm / ".." / arm.name / "a.csv", *out)
-    assert "cannot judge the fit" in refused("identify", robot, a, "--validate", a, *out)
+    assert "cannot validate the fit" in refused("identify", robot, a, "--validate", a, *out)
     copy = shutil.copy(a, tmp_path / "copy.csv")
-    assert "holds the same samples as a.csv" in refused("identify", robot, a, copy, *out)
-    assert "it was used to fit" in refused("identify", robot, a, "--validate", copy, *out)
+    assert "contains the same samples as a.csv" in refused("identify", robot, a, copy, *out)
+    assert "it was used for fitting" in refused("identify", robot, a, "--validate", copy, *out)
 
 
 def test_a_model_that_is_not_there(refused, arm, tmp_path):
@@ -58,10 +58,14 @@ def test_a_model_that_is_not_there(refused, arm, tmp_path):
 def test_a_campaign_is_no_robot_and_a_robot_no_model(run, refused, arm, tmp_path):
     campaign = tmp_path / "campaign.toml"
     run("campaign", "new", arm / "arm.urdf", arm / "a.csv", "--out", campaign)
-    assert f"this is a campaign, which names robot and logs: --campaign {campaign}" in refused("identify", campaign)
+    assert f"this is a campaign file, which names robot and logs; give it with --campaign {campaign}" in refused(
+        "identify", campaign
+    )
     assert "--campaign" in refused("identify", campaign, arm / "a.csv")
     for command in ("base", "show", "check"):
-        assert "this is a campaign, which names a robot, and not the robot itself" in refused(command, campaign)
+        assert "this is a campaign file, not a robot file; give the robot file that the campaign names" in refused(
+            command, campaign
+        )
     for command in ("validate", "watch"):
         assert "arm.urdf: this is not an identified model" in refused(command, arm / "arm.urdf", arm / "a.csv")
 
@@ -70,14 +74,14 @@ def test_a_campaign_is_no_robot_and_a_robot_no_model(run, refused, arm, tmp_path
 def test_an_empty_name_is_not_the_folder_one_stands_in(refused, arm, tmp_path, monkeypatch, out):
     monkeypatch.chdir(tmp_path)
     said = refused("generate", arm / "arm.urdf", *out, "--programs", "inverse_dynamics")
-    assert "what stands behind --out is empty; is a variable of the shell not set?" in said
+    assert "the value of --out is empty; check that the shell variable is set" in said
 
 
 def test_an_unknown_unit_is_not_called_newton_metres(run, arm, tmp_path):
     log = tmp_path / "a.csv"
     log.write_text((arm / "a.csv").read_text().replace("tau", "effort"))
     out = run("check", log, "--robot", arm / "arm.urdf")[1]
-    assert "effort in a unit that is not known" in out and "in Nm" not in out
+    assert "effort in an unknown unit" in out and "in Nm" not in out
 
 
 def test_parts_of_a_log_that_do_not_overlap_are_two_logs(run, arm, tmp_path):
@@ -98,7 +102,7 @@ def test_a_log_without_motion_gives_no_model(refused, arm, tmp_path):
     path = tmp_path / "still.csv"
     path.write_text("\n".join([head, *(",".join(row) for row in cells)]) + "\n")
     sentence = refused("identify", arm / "arm.urdf", path, "--out", tmp_path / "out")
-    assert "no joint moves" in sentence and "still.csv" in sentence
+    assert "do not move relative to each other" in sentence and "still.csv" in sentence
 
 
 def test_a_map_beside_a_log_is_said_and_another_file_is_none(run, arm, tmp_path):
@@ -111,7 +115,7 @@ def test_a_map_beside_a_log_is_said_and_another_file_is_none(run, arm, tmp_path)
     beside.write_text("[columns]\n[drive]\nsigns = [1, 1]\n")
     for command in ("identify", "significance"):
         code, _, err = run(command, tmp_path / "arm.urdf", tmp_path / "run.csv")
-        assert code == 0 and f"columns and drives are those of '{beside}'" in err
+        assert code == 0 and f"columns and drives are taken from '{beside}'" in err
     assert "run.toml" in run("check", tmp_path / "run.csv")[1]
 
 
@@ -154,7 +158,7 @@ def test_an_archive_that_is_none(refused, tmp_path):
 
 
 def test_the_first_name_of_validate_is_a_model(refused, arm):
-    assert "the first name must be that of a model.toml" in refused("validate", arm / "a.csv", arm / "b.csv")
+    assert "the first argument must be a model.toml" in refused("validate", arm / "a.csv", arm / "b.csv")
 
 
 @pytest.mark.parametrize("mass, said", [("nan", "give finite numbers"), ("-1", "not negative"), ("inf", "finite")])
@@ -169,7 +173,7 @@ def test_odd_masses(refused, arm, mass, said):
 def test_templates_hold_numbers_and_names_only():
     assert filled("a{{{j}}}_{j0}_{joint}", j=1, j0=0, joint="elbow") == "a{1}_0_elbow"
     for template in ("{j.__class__}", "{joint[0]}", "{j!r}", "{j:9}", "{}", "{0}", "{x}", "}"):
-        with pytest.raises(ValueError, match="no field"):
+        with pytest.raises(ValueError, match="not a field"):
             filled(template, j=1, j0=0, joint="elbow")
 
 
@@ -184,7 +188,7 @@ def test_a_rate_that_nobody_logged_is_left_out(run, arm, tmp_path):
     extended = [f"{head},ddq1,ddq2", *(f"{row},0,0" for row in rows)]
     (tmp_path / "a.csv").write_text("\n".join(extended) + "\n")
     code, out, _ = run("campaign", "new", arm / "arm.urdf", tmp_path / "a.csv")
-    assert code == 0 and 'qdd = ""  # left out: ddq1, ddq2 do not change' in out
+    assert code == 0 and 'qdd = ""  # not used: ddq1, ddq2 do not change' in out
     assert 'qdd = "ddq{j}"' not in out
 
 

@@ -187,4 +187,4 @@ def test_output_to_a_full_disk() -> None:
         command = [sys.executable, "-m", "minertia", "base", "planar2r"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 2
-    assert done.stderr == "minertia: what it prints cannot be written (No space left on device)\n"
+    assert done.stderr == "minertia: the output cannot be written (No space left on device)\n"

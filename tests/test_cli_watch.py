@@ -24,7 +24,7 @@ def test_a_load_is_named_and_ends_with_1(arm: Path, run: Run) -> None:
     model = arm / "result" / "model.toml"
     normal = ("--normal", arm / "b.csv", arm / "c.csv")
     code, out, _ = run("watch", model, arm / "a.csv", *normal, "--out", arm / "levels")
-    assert code == 0 and "a.csv: no change was seen in 12.0 s" in out and "and were judged, in" in out
+    assert code == 0 and "a.csv: no change was detected in 12.0 s" in out and "and were evaluated in" in out
     code, out, _ = run("watch", model, arm / "loaded.csv", "--levels", arm / "levels" / "levels.toml", "--json")
     (seen,) = json.loads(out)["watched"]
     (alarm,) = seen["alarms"]
@@ -32,7 +32,7 @@ def test_a_load_is_named_and_ends_with_1(arm: Path, run: Run) -> None:
     assert alarm["mass"] == pytest.approx(LOAD, abs=4 * alarm["deviation"]) and alarm["deviation"] < 0.1
     assert seen["false_alarms_per_hour"] == 0.1 and 0.5 < seen["judged"] <= 1
     code, out, _ = run("watch", model, arm / "loaded.csv", *normal)
-    assert code == 1 and "loaded.csv: load changed: 0 -> 0.7" in out
+    assert code == 1 and "loaded.csv: payload changed: 0 -> 0.7" in out
     assert "loaded.csv: caution: these logs do not determine" in out  # a planar arm shows one moment of inertia
     levels = read_levels(arm / "levels" / "levels.toml")
     assert "arm_watch_levels arm_levels = {" in (arm / "levels" / "watch_levels.h").read_text()
@@ -52,7 +52,7 @@ def test_a_robot_that_stands_is_not_said_to_be_unchanged(arm: Path, run: Run) ->
     (arm / "still.csv").write_text("\n".join([head, *still]) + "\n")
     normal = ("--normal", arm / "b.csv", arm / "c.csv")
     code, out, err = run("watch", arm / "result" / "model.toml", arm / "still.csv", *normal)
-    assert code == 0 and "joints slid, and were judged, in 0 % of it" in out, out + err
+    assert code == 0 and "joints moved and were evaluated in 0 % of the time)" in out, out + err
 
 
 def test_wrong_input_is_one_sentence(arm: Path, run: Run) -> None:
@@ -65,7 +65,7 @@ def test_wrong_input_is_one_sentence(arm: Path, run: Run) -> None:
         ((model, arm / "a.csv", "--levels", arm / "none.toml"), "--out DIR"),
         ((model, arm / "a.csv", "--normal", arm / "b.csv", "--velocities"), "no velocities"),
         ((model, arm / "a.csv", "--normal", arm / "b.csv", "--per-hour", 0), "per_hour of WatchOptions must be"),
-        ((model, arm / "short.csv", "--normal", arm / "b.csv", arm / "c.csv"), "a block of the watch"),
+        ((model, arm / "short.csv", "--normal", arm / "b.csv", arm / "c.csv"), "a time block of the monitor"),
     ):
         code, _, err = run("watch", *args)
         assert code == 2 and sentence in err and len(err.splitlines()) <= 4

@@ -106,7 +106,7 @@ def comparable(line: str) -> str:
 def test_pages_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])  # a page may add modules and formats of its own
     monkeypatch.setattr(readers, "FORMATS", dict(readers.FORMATS))
-    for name in re.findall(r"^import (pinocchio|mujoco)", page.read_text(encoding="utf-8"), re.MULTILINE):
+    for name in re.findall(r"^(?:import|from) (pinocchio|mujoco|pxr)", page.read_text(encoding="utf-8"), re.MULTILINE):
         pytest.importorskip(name)
     if page_id(page) == "identification":  # its logs are the reader's own
         recorded_arm(tmp_path)

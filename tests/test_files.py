@@ -174,18 +174,18 @@ def test_what_is_read_is_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "in" / "robot.toml"
     path.write_text("mine")
     for name in aliases(path):
-        with pytest.raises(FileError, match="never replaced, not even with --force"):
+        with pytest.raises(FileError, match="never overwritten, not even with --force"):
             write_file(name, "new", force=True, inputs=[path])
         with (
-            pytest.raises(FileError, match="never replaced"),
+            pytest.raises(FileError, match="never overwritten"),
             folder_at_once(name.parent, force=True, inputs=[path]) as d,
         ):
             write_file(d / name.name, "new")
         with inputs_protected():
             reading(path)
-            with pytest.raises(FileError, match="never replaced"):
+            with pytest.raises(FileError, match="never overwritten"):
                 check_folder(name.parent, [name.name], force=True)
-            with pytest.raises(FileError, match="never replaced"):
+            with pytest.raises(FileError, match="never overwritten"):
                 write_file(name, "mine", force=True)
     assert path.read_text() == "mine"
     write_file(path, "new", force=True)  # reading counts within a command only
@@ -198,7 +198,7 @@ def test_an_editor_that_saves_meanwhile_does_not_open_the_door(tmp_path: Path) -
         reading(path)
         (tmp_path / "saved").write_text("mine, edited")
         os.replace(tmp_path / "saved", path)
-        with pytest.raises(FileError, match="never replaced"):
+        with pytest.raises(FileError, match="never overwritten"):
             write_file(path, "new", force=True)
 
 
@@ -239,7 +239,7 @@ def test_a_folder_in_the_way_leaves_all_as_it_was(tmp_path: Path) -> None:
         write_file(draft / "b.html", "new")
     assert [p.name for p in tmp_path.iterdir()] == ["b.html"]
     os.mkfifo(tmp_path / "pipe.html")
-    with pytest.raises(FileError, match="no plain file"), folder_at_once(tmp_path) as draft:
+    with pytest.raises(FileError, match="a folder or a special file"), folder_at_once(tmp_path) as draft:
         write_file(draft / "pipe.html", "new")
 
 
@@ -467,7 +467,7 @@ def test_a_writable_folder_in_a_read_only_file_system(tmp_path: Path) -> None:
         PYTHON write.py '"new"' disk/own/page.html disk/own disk/own/deep
         grep -q new disk/own/a.html disk/own/deep/a.html disk/own/page.html
         if PYTHON write.py '"new"' disk/own/page.html disk/not 2> said; then exit 1; fi
-        grep -q "FileError: disk/not: the folder cannot be made (Read-only file system)" said
+        grep -q "FileError: disk/not: the folder cannot be created (Read-only file system)" said
         """,
         tmp_path,
     )
@@ -502,7 +502,7 @@ def test_a_writable_folder_in_one_that_is_not(tmp_path: Path) -> None:
                     write_file(draft / "a.html", content)
                 write_file(own / "b.html", content)
             for name in (closed, closed / "deeper"):
-                with pytest.raises(FileError, match="Permission denied|no file can be made"):
+                with pytest.raises(FileError, match="Permission denied|files cannot be created"):
                     check_folder(name, ["a.html"])
                 with pytest.raises(FileError, match="Permission denied"), folder_at_once(name):
                     pass

@@ -251,7 +251,7 @@ def test_what_was_renamed_works_and_says_so() -> None:
     assert len(RENAMED) > 80
     for old, new in RENAMED.items():
         assert new in known and old not in known
-        with pytest.warns(DeprecationWarning, match=rf"minertia\.{old} is minertia\.{new} now.*1\.0\.0"):
+        with pytest.warns(DeprecationWarning, match=rf"minertia\.{old} has been renamed to minertia\.{new}; .*1\.0\.0"):
             found = getattr(minertia, old)
         space, _, name = new.rpartition(".")
         assert found is public(space)[name]

@@ -82,7 +82,7 @@ def test_every_repr_is_short(shown: SimpleNamespace) -> None:
 
 def test_a_repr_says_what_it_is(shown: SimpleNamespace) -> None:
     assert repr(shown.recording).startswith("<Recording 'a.csv': 2400 samples of 2 joints, 11.99 s at 200 Hz; q, tau")
-    assert "10 values" in repr(shown.result) and repr(shown.result).endswith("of unseen; good>")
+    assert "10 values" in repr(shown.result) and repr(shown.result).endswith("of validation logs; good>")
     assert re.search(r"0\.75\d* kg \(deviation 0\.\d+\)", repr(shown.payload))
     assert repr(mi.options.Filter(cutoff_hz=9.0)) == "Filter(cutoff_hz=9.0)"  # what is not stated is left out
     assert repr(mi.options.ColumnMap()) == "ColumnMap()"

@@ -227,11 +227,11 @@ def test_all_command_lines(ends_well, arm, line, tmp_path, monkeypatch):
             (*FIT, "--fix", "M2=-1"),
             "a moment of inertia, friction or the stiffness of a spring is never negative",
         ),
-        ((*FIT, "--fix", "M2=1e275"), "a number of at most 1e+09"),
+        ((*FIT, "--fix", "M2=1e275"), "a magnitude of at most 1e+09"),
         ((*FIT, "--fix", "M2=nan"), "a finite number, not 'M2=nan'"),
         ((*FIT, "--fix", "nobody=1"), "there is no parameter called 'nobody'"),
         ((*FIT, "--cutoff", "1e22"), "cutoff_hz of Filter must be a number from 0.001 to 1e+07 [Hz], not 1e+22"),
-        ((*LOADED, "--mass", "1e275"), "mass of Load must be a number above 0 and of at most 1e+06 [kg], not 1e+275"),
+        ((*LOADED, "--mass", "1e275"), "mass of Load must be a number above 0 and at most 1e+06 [kg], not 1e+275"),
     ],
 )
 def test_what_is_said(run, arm, line, said, monkeypatch):
@@ -243,17 +243,17 @@ def test_what_is_said(run, arm, line, said, monkeypatch):
 @pytest.mark.parametrize(
     "tables, said",
     [
-        ({"estimator": {"name": "wls", "iterations": "x"}}, "must be a whole number from 1 to 10000, not 'x'"),
+        ({"estimator": {"name": "wls", "iterations": "x"}}, "must be an integer from 1 to 10000, not 'x'"),
         ({"estimator": {"name": "tls", "ratio": -1}}, "must be a number from 1e-06 to 1e+06, or 0, not -1"),
-        ({"estimator": {"name": "physical", "fixed": {"M2": 1}}}, "'estimator.fixed': this key is not known"),
+        ({"estimator": {"name": "physical", "fixed": {"M2": 1}}}, "'estimator.fixed': this key is unknown"),
         (
             {"drive": {"gains": [1e275, 1]}},
-            "'drive.gains': this must be a list of numbers whose size",
+            "'drive.gains': this must be a list of numbers whose absolute value",
         ),
         ({"columns": {"rate_hz": 1e22}}, "'columns.rate_hz': this must be a number from 0.01 to 1e+07 [Hz], not 1e+22"),
         (
             {"evaluation": {"cutoff_hz": 5, "rate_hz": 1e6}},
-            "'evaluation.rate_hz': efforts cannot be judged at 1e+06 Hz",
+            "'evaluation.rate_hz': efforts cannot be evaluated at 1e+06 Hz",
         ),
         (
             {"logs": {"train": [{"file": "a.csv", "load": {"mass": 1e275}}]}},

@@ -22,14 +22,14 @@ ODD: list[tuple[str, dict[str, Any], str]] = [
     *(("Fourier", {"duration": v}, "duration of .* must be a number from 0.01 to 100000 ") for v in (0, -1, NAN, INF)),
     *(("Spline", {"duration": v}, "duration of .* must be a number from 0.01 to 100000 ") for v in (0, -1, NAN, INF)),
     ("Fourier", {"duration": 1e9}, "duration of Fourier must be a number from 0.01 to 100000 "),
-    *(("Fourier", {"harmonics": v}, "harmonics of Fourier must be a whole number from 1") for v in (0, -1, 10**30)),
-    *(("Spline", {"pieces": v}, "pieces of Spline must be a whole number from 1") for v in (0, -1, 10**30)),
+    *(("Fourier", {"harmonics": v}, "harmonics of Fourier must be an integer from 1") for v in (0, -1, 10**30)),
+    *(("Spline", {"pieces": v}, "pieces of Spline must be an integer from 1") for v in (0, -1, 10**30)),
     *(("Fourier", {"frequency": v}, "frequency of Fourier must be a number above 0") for v in (0, -1, NAN)),
     ("Spline", {"degree": 4}, "degree 3 or 5"),
     ("Optimality", {"criterion": "conditon"}, "condition"),
-    *(("MotionSearch", {"starts": v}, "starts of MotionSearch must be a whole number from 1") for v in (0, -1, 10**30)),
-    *(("MotionSearch", {"n_samples": v}, "samples of MotionSearch must be a whole number from 1") for v in (0, 10**30)),
-    ("MotionSearch", {"seed": -1}, "seed of MotionSearch must be a whole number from 0"),
+    *(("MotionSearch", {"starts": v}, "starts of MotionSearch must be an integer from 1") for v in (0, -1, 10**30)),
+    *(("MotionSearch", {"n_samples": v}, "samples of MotionSearch must be an integer from 1") for v in (0, 10**30)),
+    ("MotionSearch", {"seed": -1}, "seed of MotionSearch must be an integer from 0"),
     *(("MotionSearch", {"patience": v}, "patience of MotionSearch must be a number above 0") for v in (0, NAN, INF)),
     *(("Workspace", {"floor": v}, "floor of Workspace must be a number") for v in (NAN, INF)),
     ("Workspace", {"floor": "ceiling"}, "base"),
@@ -42,7 +42,7 @@ ODD: list[tuple[str, dict[str, Any], str]] = [
     ("Arithmetic", {"precision": "half"}, "double"),
     ("Arithmetic", {"sincos": "libc"}, "libm"),
     *(("CodeSearch", {"effort": v}, "effort of CodeSearch must be a number from 0") for v in (-1, NAN, INF)),
-    ("CodeSearch", {"seed": -1}, "whole number from 0"),
+    ("CodeSearch", {"seed": -1}, "an integer from 0"),
     ("RehearsalOptions", {"rate": 0}, "rate of RehearsalOptions must be a number above 0"),
 ]
 
@@ -57,9 +57,9 @@ def test_odd_values_get_a_sentence(name: str, given: dict[str, Any], said: str) 
 LIMITS: dict[str, Any] = {"names": ("a",), "lower": [-1], "upper": [1], "velocity": [1], "acceleration": [1]}
 KINDS: list[tuple[str, dict[str, Any], str]] = [
     *(("Filter", {"cutoff_hz": v}, "cutoff_hz of Filter must be a number from") for v in ("8", [8], 10**400)),
-    *(("Filter", {"order": v}, "order of Filter must be a whole number from") for v in (None, 2.5, "4", NAN, True)),
+    *(("Filter", {"order": v}, "order of Filter must be an integer from") for v in (None, 2.5, "4", NAN, True)),
     ("Fourier", {"duration": "10"}, "duration of Fourier must be a number from 0.01 to 100000 [s], not '10'"),
-    ("MotionSearch", {"starts": "many"}, "starts of MotionSearch must be a whole number from 1 to 1e+06, not 'many'"),
+    ("MotionSearch", {"starts": "many"}, "starts of MotionSearch must be an integer from 1 to 1e+06, not 'many'"),
     ("Optimality", {"rotors": "no"}, "rotors of Optimality must be true or false, not 'no'"),
     ("Workspace", {"floor": [1]}, 'floor of Workspace must be a number from -1e+12 to 1e+12 [m], or "base", not [1]'),
     ("CodeSearch", {"effort": "high"}, "effort of CodeSearch must be a number"),
@@ -108,11 +108,11 @@ MISUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
 ]
 OF_A_ROBOT: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("base_parameters", (), {"gravity": -9.81}, "three finite numbers"),
-    ("base_parameters", (), {"seed": -1}, "a whole number from 0"),
+    ("base_parameters", (), {"seed": -1}, "an integer of at least 0"),
     *(("excite", (v,), {}, "must be Fourier(...) or Spline(...), not") for v in ("fourier", None)),
     ("excite", (), {"limits": {"velocity": 1}}, "limits must be MotionLimits(...), not dict"),
     ("excite", (), {"optimality": "condition"}, "optimality must be Optimality(...), not 'condition'"),
-    ("excite", (), {"start": [1, "a"]}, "a start posture needs 2 finite numbers"),
+    ("excite", (), {"start": [1, "a"]}, "a start posture must be 2 finite numbers"),
     (
         "excite",
         (),
@@ -169,13 +169,13 @@ def test_they_are_frozen(name: str) -> None:
 
 def test_what_does_not_go_together_is_refused_before_the_search() -> None:
     robot = mi.read_robot("planar2r")
-    with pytest.raises(mi.MinertiaError, match="30 samples are too few for such a motion; take at least 32"):
+    with pytest.raises(mi.MinertiaError, match="30 samples are too few for such a trajectory; use at least 32"):
         mi.excite(robot, mi.excitation.Fourier(harmonics=8), search=mi.options.MotionSearch(n_samples=30))
-    with pytest.raises(mi.MinertiaError, match="take at least 50"):
+    with pytest.raises(mi.MinertiaError, match="at least 50 are needed"):
         mi.excite(robot, mi.excitation.Spline(pieces=50), search=mi.options.MotionSearch(n_samples=30))
     with pytest.raises(mi.MinertiaError, match="any"):
         mi.excite(robot, start="anywhere")
-    with pytest.raises(mi.MinertiaError, match="nothing to choose"):
+    with pytest.raises(mi.MinertiaError, match="no free coefficients"):
         mi.excite(robot, mi.excitation.Fourier(harmonics=1))
 
 

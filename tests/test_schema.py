@@ -53,7 +53,7 @@ def test_pages_and_typescript_are_as_they_are_declared() -> None:
 
 def test_a_table_of_a_page_has_key_range_default_and_help() -> None:
     (row,) = [line for line in tool.table_of("filter").splitlines() if line.startswith("| `order`")]
-    assert row.endswith(" which runs forwards and backwards | a whole number from 1 to 12 | `4` |")
+    assert row.endswith(" which runs forwards and backwards | an integer from 1 to 12 | `4` |")
 
 
 def test_no_choices_stand_in_typescript_but_where_they_are_made() -> None:
@@ -151,7 +151,7 @@ def test_every_job_can_be_asked_for_with_its_defaults_and_refuses_what_it_cannot
                 if not one.kind.is_free and one.kind.record is None and not one.fits(odd):
                     with pytest.raises(MinertiaError):
                         read_job(kind, {**needed, key: odd})
-        with pytest.raises(MinertiaError, match="is not known"):
+        with pytest.raises(MinertiaError, match="is unknown"):
             read_job(kind, {**needed, "no_such": 1})
 
 
@@ -217,13 +217,13 @@ class Pump(Declared):
         ("flow = true", r"this must be a number from 0.5 to 9 \[l/s\], not True"),
         ("flow = nan", r"this must be a number from 0.5 to 9 \[l/s\], not nan"),
         ('flow = "?"', r'this is still "\?"'),
-        ("stages = 2.5", "this must be a whole number from 1 to 4, not 2.5"),
+        ("stages = 2.5", "this must be an integer from 1 to 4, not 2.5"),
         ('mode = "sof"', "this must be \"soft\" or \"hard\", not 'sof'; did you mean 'soft'?"),
         ("on = 1", "this must be true or false, not 1"),
-        ('gains = [1, "x"]', r'this must be a number above 0, or a list of such, or "\?", not'),
+        ('gains = [1, "x"]', r'this must be a number above 0, or a list of them, or "\?", not'),
         ("gains = 0", "this must be a number above 0"),
-        ("angle = 1\nangle_deg = 57", "line 3, 'pump.angle_deg': angle and angle_deg cannot stand side by side"),
-        ("flaw = 1", "line 2, 'pump.flaw': this key is not known; did you mean 'flow'?"),
+        ("angle = 1\nangle_deg = 57", "line 3, 'pump.angle_deg': angle and angle_deg cannot be given together"),
+        ("flaw = 1", "line 2, 'pump.flaw': this key is unknown; did you mean 'flow'?"),
     ],
 )
 def test_sentences_of_files(text: str, sentence: str) -> None:

@@ -67,13 +67,13 @@ inside = 3
 rows = [1]
 """
 ASKED = {
-    "text": (lambda t: t.text("text"), "must be a text in quotes, not 3"),
-    "words": (lambda t: t.texts("words"), "must be a list of texts in quotes"),
+    "text": (lambda t: t.text("text"), "must be a string in quotes, not 3"),
+    "words": (lambda t: t.texts("words"), "must be a list of strings in quotes"),
     "flag": (lambda t: t.flag("flag", True), "must be true or false, not 1"),
     "number": (lambda t: t.number("number"), "must be a finite number, not 'x'"),
     "negative": (lambda t: t.positive("negative"), "is -1; it must be greater than 0"),
-    "whole": (lambda t: t.whole("whole"), "must be a whole number from 1, not 1.5"),
-    "numbers": (lambda t: t.numbers("numbers"), "must hold finite numbers, not nan"),
+    "whole": (lambda t: t.whole("whole"), "must be an integer of at least 1, not 1.5"),
+    "numbers": (lambda t: t.numbers("numbers"), "must contain finite numbers, not nan"),
     "short": (lambda t: t.numbers("short", 2), "must be a list of 2 numbers"),
     "matrix": (lambda t: t.matrix("matrix"), "must be a square matrix, a list of rows"),
     "inside": (lambda t: t.table("inside"), "must be a table"),
@@ -99,15 +99,15 @@ def test_sentences(key: str, kind: type[CheckedTable], begins: str) -> None:
 
 def test_keys_and_choices() -> None:
     table = parse_table(BAD, "f.toml", CheckedTable).table("part")
-    with pytest.raises(DescriptionError, match="line 3: part: the key 'text' is not known; did you mean 'texts'?"):
+    with pytest.raises(DescriptionError, match="line 3: part: the key 'text' is unknown; did you mean 'texts'?"):
         table.only(("texts",))
-    with pytest.raises(DescriptionError, match="line 2: part: this table needs 'mass' and 'com', too"):
+    with pytest.raises(DescriptionError, match="line 2: part: this table also needs 'mass' and 'com'"):
         table.needs(("text", "mass", "com"))
-    with pytest.raises(DescriptionError, match="'kind' is missing; it is one of: a, b"):
+    with pytest.raises(DescriptionError, match="'kind' is missing; it must be one of: a, b"):
         table.choice("kind", ("a", "b"))
     with pytest.raises(DescriptionError, match="line 3: part: 'text' is 3; it must be one of: a, b"):
         table.choice("text", ("a", "b"))
-    with pytest.raises(DescriptionError, match=r"line 7: part: 'huge' is too large; at most 1e\+60"):
+    with pytest.raises(DescriptionError, match=r"line 7: part: 'huge' is too large; it must be at most 1e\+60"):
         table.number("huge")
     assert table.number("gone", 2.0) == 2.0 and table.number("gone") is None and not table.table("gone").entries
 
@@ -120,5 +120,5 @@ def test_text_that_is_no_toml(tmp_path) -> None:
     with pytest.raises(CampaignError, match="f.toml, line 2: this is not valid TOML"):
         load_toml(file, CampaignTable)
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(CampaignError, match="the file is not text"):
+    with pytest.raises(CampaignError, match="the file is not UTF-8 text"):
         load_toml(file, CampaignTable)

@@ -59,7 +59,7 @@ VALUES: dict[str, type] = {
 }
 HEAD = "// Made of the declarations in Python by `python -m tools.options`; not to be edited.\n"
 TYPES = {"flag": "boolean", "whole": "number", "number": "number", "text": "string"}
-BOUNDLESS = re.compile(r" from -1e\+12 to 1e\+12| and of at most 1e\+(12|06)")  # bounds that nobody meets
+BOUNDLESS = re.compile(r" from -1e\+12 to 1e\+12| and at most 1e\+(12|06)")  # bounds that nobody meets
 PLACE = re.compile(r"(<!-- options: (\S+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
 
 

@@ -145,7 +145,7 @@ export interface FloatingTable {
 }
 
 export interface CalibrationTable {
-  levels?: ("zeros" | "geometry" | "sag" | "transmission" | "?")[] | null;
+  levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission" | "?")[] | null;
   tip?: string | "?" | null;
   root?: string | "?" | null;
   zeros?: "file" | "controller" | "?" | null;
@@ -184,31 +184,31 @@ export interface CampaignTables {
 export const OPTIONS = {
   "logs": {
     "stamps": {
-      "help": "Drop samples whose stamp repeats or goes back.",
+      "help": "Drop samples whose time stamp repeats or decreases.",
       "unit": "",
       "type": "flag",
       "default": true
     },
     "resample": {
-      "help": "Bring uneven stamps to an even rate.",
+      "help": "Resample non-uniform time stamps to a uniform rate: positions by a cubic spline, other signals linearly.",
       "unit": "",
       "type": "flag",
       "default": true
     },
     "standstill": {
-      "help": "Cut off standstill at both ends, and short moves apart from the rest such as the approach to the first point.",
+      "help": "Remove standstill at both ends, and short moves separate from the rest such as the approach to the first point.",
       "unit": "",
       "type": "flag",
       "default": true
     },
     "train": {
-      "help": "Logs that are fitted: paths, recordings, motions or `Log` objects; a single one needs no list.",
+      "help": "Training logs: paths, recordings, motions or `Log` objects; a single log needs no list.",
       "unit": "",
       "type": "file",
       "default": []
     },
     "validate": {
-      "help": "Validation logs, never fitted.",
+      "help": "Validation logs, predicted but never fitted.",
       "unit": "",
       "type": "file",
       "default": []
@@ -245,7 +245,7 @@ export const OPTIONS = {
       "default": "central"
     },
     "window": {
-      "help": "Points of a Savitzky-Golay window, an odd number.",
+      "help": "Number of points of the Savitzky-Golay window; odd.",
       "unit": "",
       "type": "whole",
       "low": 3,
@@ -253,7 +253,7 @@ export const OPTIONS = {
       "default": 9
     },
     "degree": {
-      "help": "Degree of a Savitzky-Golay polynomial, below the window's points.",
+      "help": "Degree of the Savitzky-Golay polynomial; below the number of points.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -269,7 +269,7 @@ export const OPTIONS = {
       "default": null
     },
     "parallel_hz": {
-      "help": "Cut-off of the filter that regressor and efforts both pass before decimation.",
+      "help": "Cut-off of the parallel filter, which regressor and efforts both pass before decimation.",
       "unit": "Hz",
       "type": "number",
       "low": 0.001,
@@ -277,7 +277,7 @@ export const OPTIONS = {
       "default": null
     },
     "on": {
-      "help": "What is decimated.",
+      "help": "Signals that are decimated.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -294,7 +294,7 @@ export const OPTIONS = {
       "default": null
     },
     "equations": {
-      "help": "Rows of the linear problem: torque, or momentum or power, without accelerations.",
+      "help": "Rows of the linear problem: torque equations, or momentum or power equations, which need no accelerations ([which](identification.md#equations-without-accelerations); theory, eqs.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -339,37 +339,37 @@ export const OPTIONS = {
       "default": null
     },
     "qd": {
-      "help": "Velocities, optional; `\"\"` leaves logged ones out.",
+      "help": "Columns of velocities, optional; `\"\"` ignores logged ones.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "qdd": {
-      "help": "Accelerations, optional; `\"\"` leaves logged ones out.",
+      "help": "Columns of accelerations, optional; `\"\"` ignores logged ones.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "effort": {
-      "help": "Measured torques, forces, currents, voltages.",
+      "help": "Columns of measured torques, forces, currents or voltages.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "temperature": {
-      "help": "Temperatures of the joints [°C], for friction that depends on them; optional.",
+      "help": "Columns of joint temperatures [°C], for temperature-dependent friction; optional.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "command": {
-      "help": "Commanded positions, for logs without efforts ([Robots without torque sensing](output-error.md)); optional.",
+      "help": "Columns of commanded positions, for logs without efforts ([Robots without torque sensing](output-error.md)); optional.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "command_velocity": {
-      "help": "Commanded velocities; optional.",
+      "help": "Columns of commanded velocities; optional.",
       "unit": "",
       "type": "file",
       "default": null
@@ -385,19 +385,19 @@ export const OPTIONS = {
       "default": null
     },
     "motor": {
-      "help": "Positions of the motors of [elastic joints](elastic.md), a second encoder, divided by the drive's ratios where it has any; optional.",
+      "help": "Columns of motor positions of [elastic joints](elastic.md), a second encoder, divided by the drive's ratios if it has any; optional.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "program": {
-      "help": "Column with the number of the program that runs; kept in records of [fleets](fleets.md).",
+      "help": "Column with the number of the running program; stored in records of [fleets](fleets.md).",
       "unit": "",
       "type": "text",
       "default": null
     },
     "load": {
-      "help": "Column with the mass carried [kg]; kept in records of [fleets](fleets.md).",
+      "help": "Column with the payload mass [kg]; stored in records of [fleets](fleets.md).",
       "unit": "",
       "type": "text",
       "default": null
@@ -427,7 +427,7 @@ export const OPTIONS = {
       "default": null
     },
     "effort_unit": {
-      "help": "Unit of the efforts; `Nm` is N m, and N for prismatic joints.",
+      "help": "Unit of the efforts; `Nm` means N m, and N for prismatic joints.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -493,14 +493,14 @@ export const OPTIONS = {
       "default": null
     },
     "episode": {
-      "help": "Episode of a table of LeRobot that holds several, counted from 0.",
+      "help": "Episode of a LeRobot table with several episodes, counted from 0.",
       "unit": "",
       "type": "whole",
       "low": 0,
       "default": null
     },
     "drop_torn": {
-      "help": "Leave out malformed rows of logs, and count them.",
+      "help": "Drop and count malformed rows of logs: rows with too few or too many values, or values that are not numbers.",
       "unit": "",
       "type": "flag",
       "default": false
@@ -528,7 +528,7 @@ export const OPTIONS = {
       "default": null
     },
     "ratios": {
-      "help": "Motor turns per joint turn, one for each coordinate, may be negative.",
+      "help": "Motor turns per joint turn, one per coordinate; may be negative.",
       "unit": "",
       "type": "file",
       "low": 1e-06,
@@ -536,7 +536,7 @@ export const OPTIONS = {
       "default": null
     },
     "coupling": {
-      "help": "G, instead of `ratios`: motor positions = G q and joint efforts = G' motor efforts.",
+      "help": "Coupling matrix G, instead of `ratios`: motor positions = G q and joint efforts = G' motor efforts.",
       "unit": "",
       "type": "file",
       "low": 1e-09,
@@ -544,7 +544,7 @@ export const OPTIONS = {
       "default": null
     },
     "gains": {
-      "help": "K: effort per unit of the log, on the side it is logged on, one for each coordinate.",
+      "help": "Drive gain K: effort per logged unit, on the side on which it is logged, one per coordinate.",
       "unit": "N m or N per unit",
       "type": "file",
       "low": 1e-09,
@@ -552,7 +552,7 @@ export const OPTIONS = {
       "default": null
     },
     "gain_deviations": {
-      "help": "Standard deviation of the gains, in their unit; it enters the deviations of a [payload](howto/payload.md).",
+      "help": "Standard deviation of the gains, in their unit; it is included in the standard deviations of a [payload](howto/payload.md).",
       "unit": "",
       "type": "file",
       "low": 1e-12,
@@ -560,7 +560,7 @@ export const OPTIONS = {
       "default": null
     },
     "signs": {
-      "help": "S: 1 or -1, flips a joint's position and effort.",
+      "help": "Sign S, 1 or -1: -1 reverses a joint's position and effort.",
       "unit": "",
       "type": "file",
       "low": 1,
@@ -568,7 +568,7 @@ export const OPTIONS = {
       "default": null
     },
     "effort_signs": {
-      "help": "S_e: 1 or -1, flips a joint's effort only.",
+      "help": "Sign S_e, 1 or -1: -1 reverses a joint's effort only.",
       "unit": "",
       "type": "file",
       "low": 1,
@@ -576,7 +576,7 @@ export const OPTIONS = {
       "default": null
     },
     "offsets": {
-      "help": "Added to the joint positions, last; `offsets_deg` is the same in degrees.",
+      "help": "Offset added to the joint positions after all other conversions; `offsets_deg` is the same in degrees.",
       "unit": "rad or m",
       "type": "file",
       "low": 0,
@@ -594,13 +594,13 @@ export const OPTIONS = {
   },
   "model": {
     "effects": {
-      "help": "Effects of the joints besides the links' inertia, by word or symbol (FC, on one joint FC3), or none.",
+      "help": "Joint effects besides the inertia of the links, by word or symbol (FC, on one joint FC3), or none.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "fix": {
-      "help": "Known parameters, not fitted, by their full names.",
+      "help": "Known parameters that are not fitted, by their full names.",
       "unit": "",
       "type": "file"
     },
@@ -615,7 +615,7 @@ export const OPTIONS = {
       "default": "base"
     },
     "links": {
-      "help": "For logs of commands: keep the links of the robot's file, or fit physically consistent ones.",
+      "help": "For logs of commands: keep the links of the robot file, or fit physically consistent links.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -625,7 +625,7 @@ export const OPTIONS = {
       "default": "robot"
     },
     "prior": {
-      "help": "Values towards which ridge and physical are regularised: those of the robot's file (robot), or of another robot or model file.",
+      "help": "Prior values towards which ridge and physical are regularised: those of the robot file (robot), or of another robot or model file.",
       "unit": "",
       "type": "file",
       "default": null
@@ -663,7 +663,7 @@ export const OPTIONS = {
       "default": 0.0001
     },
     "ratio": {
-      "help": "Relative noise of the columns over that of the efforts; 1 is the classical problem, 0 is least squares.",
+      "help": "Ratio of the relative noise of the regressor columns to that of the efforts; 1 is classical total least squares, 0 is least squares.",
       "unit": "",
       "type": "number",
       "low": 1e-06,
@@ -788,7 +788,7 @@ export const OPTIONS = {
       "default": 0.0
     },
     "velocity_reference": {
-      "help": "Damping acts on the commanded less the measured velocity.",
+      "help": "Damping acts on the velocity error: commanded less measured velocity.",
       "unit": "",
       "type": "flag",
       "default": false
@@ -812,7 +812,7 @@ export const OPTIONS = {
       "default": "?"
     },
     "delay_of": {
-      "help": "Signal that is delayed.",
+      "help": "Signal that is delayed: the `command` if the servo closes its own loop, the whole `effort` if a host does over a bus.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -822,7 +822,7 @@ export const OPTIONS = {
       "default": "command"
     },
     "limit": {
-      "help": "Limit of the effort, one or a list.",
+      "help": "Effort limit, one number or one per joint.",
       "unit": "N m or N",
       "type": "file",
       "low": 0,
@@ -863,7 +863,7 @@ export const OPTIONS = {
       "default": "midpoint"
     },
     "step": {
-      "help": "Step of the simulator, with the integrator euler.",
+      "help": "Time step of the simulator, for the integrator euler.",
       "unit": "s",
       "type": "number",
       "low": 1e-05,
@@ -871,7 +871,7 @@ export const OPTIONS = {
       "default": null
     },
     "zeros": {
-      "help": "Zeros of the robot's file less those of the log (links are at q + zeros).",
+      "help": "Zeros of the robot file less those of the log (links are at q + zeros).",
       "unit": "rad or m",
       "type": "file",
       "low": -1000000000000.0,
@@ -887,14 +887,14 @@ export const OPTIONS = {
   },
   "elastic": {
     "joints": {
-      "help": "Elastic joints, by name or number from 1.",
+      "help": "Elastic joints: names, or numbers starting at 1.",
       "unit": "",
       "type": "file",
       "low": 1,
       "default": []
     },
     "stiffness": {
-      "help": "Initial value of the stiffness on the link side: a number for all of them or one each, or `\"?\"`.",
+      "help": "Initial value of the stiffness on the link side: one number or one per elastic joint, or `\"?\"`.",
       "unit": "N m/rad or N/m",
       "type": "file",
       "low": 1.0,
@@ -902,7 +902,7 @@ export const OPTIONS = {
       "default": null
     },
     "damping": {
-      "help": "Initial value of the damping on the link side: a number for all of them or one each, or `\"?\"`.",
+      "help": "Initial value of the damping on the link side: one number or one per elastic joint, or `\"?\"`.",
       "unit": "N m s/rad or N s/m",
       "type": "file",
       "low": 0,
@@ -921,7 +921,7 @@ export const OPTIONS = {
       "default": null
     },
     "feedback": {
-      "help": "Side that the joints' position servos read.",
+      "help": "Side that the position servos measure.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -933,13 +933,13 @@ export const OPTIONS = {
   },
   "floor": {
     "touches": {
-      "help": "Links or frames of the robot's file whose origins touch the floor.",
+      "help": "Links or frames of the robot file whose origins can touch the ground.",
       "unit": "",
       "type": "file",
       "default": []
     },
     "height": {
-      "help": "Height along the direction up, from the base's origin.",
+      "help": "Height of the ground above the base's origin, against gravity.",
       "unit": "m",
       "type": "number",
       "low": -100.0,
@@ -955,7 +955,7 @@ export const OPTIONS = {
       "default": 0.0
     },
     "stiffness": {
-      "help": "Contact stiffness of the floor and the bodies that touch it.",
+      "help": "Contact stiffness of the ground and the bodies that touch it.",
       "unit": "N/m",
       "type": "number",
       "low": 100.0,
@@ -1013,6 +1013,7 @@ export const OPTIONS = {
       "choices": [
         "zeros",
         "geometry",
+        "compliance",
         "sag",
         "transmission"
       ],
@@ -1031,7 +1032,7 @@ export const OPTIONS = {
       "default": null
     },
     "zeros": {
-      "help": "Where joint offsets go: into the robot's frames, or into a table for its controller.",
+      "help": "Where joint offsets are written: into the robot's frames, or into a table for its controller.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1043,7 +1044,7 @@ export const OPTIONS = {
   },
   "wrench": {
     "frame": {
-      "help": "Link or frame that the sensor is mounted in, placed by the joint positions of the file.",
+      "help": "Link or frame to which the sensor is attached, placed by the joint positions of the file.",
       "unit": "",
       "type": "text",
       "default": null
@@ -1115,7 +1116,7 @@ export const OPTIONS = {
       "default": []
     },
     "rotation_as": {
-      "help": "How the orientation is written.",
+      "help": "Representation of the orientation.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1157,7 +1158,7 @@ export interface CalibrateSettings {
   angle?: "rad" | "deg" | "mrad" | null;
   length?: "m" | "mm" | "cm" | "um" | "in" | null;
   measure?: { kind?: "point" | "pose" | "orientation" | "direction" | "pixel" | "pixel_tool" | "distance" | "distance_between" | "same_point" | "plane" | null; name?: string | null; at?: (string)[] | null; rotation?: (string)[] | null; rotation_as?: "xyzw" | "wxyz" | "rpy" | "vector" | "matrix" | null; groups?: (string)[] | null; of?: string | null; within?: (string)[] | null; length?: number | null; camera?: (number)[] | null }[] | null;
-  levels?: ("zeros" | "geometry" | "sag" | "transmission")[] | null;
+  levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission")[] | null;
   tip?: string | null;
   root?: string | null;
   zeros?: "file" | "controller" | null;
@@ -1250,7 +1251,7 @@ export const JOBS = {
       "default": false
     },
     "robot": {
-      "help": "Version of the robot's file that was read.",
+      "help": "Version of the robot file that was read.",
       "unit": "",
       "type": "text",
       "default": ""
@@ -1315,7 +1316,7 @@ export const JOBS = {
         "um",
         "in"
       ],
-      "otherwise": "\"m\"; of measurements it must be said",
+      "otherwise": "\"m\"; for measurements it must be given",
       "default": null
     },
     "measure": {
@@ -1412,10 +1413,11 @@ export const JOBS = {
       "choices": [
         "zeros",
         "geometry",
+        "compliance",
         "sag",
         "transmission"
       ],
-      "otherwise": "chosen by regions left out",
+      "otherwise": "chosen by cross-validation over regions of postures",
       "default": null
     },
     "tip": {
@@ -1433,7 +1435,7 @@ export const JOBS = {
       "default": null
     },
     "zeros": {
-      "help": "Where joint offsets go: into the robot's frames, or into a table for its controller.",
+      "help": "Where joint offsets are written: into the robot's frames, or into a table for its controller.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1479,14 +1481,14 @@ export const JOBS = {
       "default": 10
     },
     "start": {
-      "help": "Posture at both ends, or any.",
+      "help": "Posture at both ends of the trajectory; any for no constraint.",
       "unit": "rad or m",
       "type": "file",
-      "otherwise": "near the middle of the joints",
+      "otherwise": "near the middle of the joint ranges",
       "default": null
     },
     "criterion": {
-      "help": "Optimality criterion: condition number of the regressor, the same with unit-norm columns, volume of the confidence region (D-optimality), or largest predicted relative deviation.",
+      "help": "Optimality criterion: condition number of the regressor, the same with unit-norm columns, volume of the confidence region (D-optimality), or largest predicted relative standard deviation.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1499,7 +1501,7 @@ export const JOBS = {
         "condition": "condition number",
         "scaled-condition": "condition number, columns scaled",
         "logdet": "log det (D-optimal)",
-        "deviation": "largest predicted deviation"
+        "deviation": "largest predicted standard deviation"
       },
       "default": "condition"
     },
@@ -1521,7 +1523,7 @@ export const JOBS = {
       "type": "number",
       "low": 0,
       "high": 1000000000000.0,
-      "otherwise": "a part of the largest nominal efforts",
+      "otherwise": "a fraction of the largest nominal efforts",
       "default": null
     },
     "starts": {
@@ -1557,23 +1559,23 @@ export const JOBS = {
       "default": 1.0
     },
     "from": {
-      "help": "Posture in which the robot stands: ways from it to the motion, and back, are found, too.",
+      "help": "Present posture of the robot: approach and return trajectories are computed as well.",
       "unit": "rad or m",
       "type": "file",
       "default": null
     },
     "limits": {
-      "help": "Limits of the motion, as a file of limits states them.",
+      "help": "Limits of the trajectory, as in a limits file.",
       "unit": "",
       "type": "file",
       "options": {
         "position": {
-          "help": "Positions: plus and minus one number or one per joint, or pairs of a lower and an upper one.",
+          "help": "Position limits: plus and minus one number, one number per joint, or pairs of lower and upper limits.",
           "unit": "rad or m",
           "type": "number",
           "low": -1000000000000.0,
           "high": 1000000000000.0,
-          "otherwise": "the robot's file",
+          "otherwise": "those of the robot file",
           "default": null
         },
         "velocity": {
@@ -1582,7 +1584,7 @@ export const JOBS = {
           "type": "number",
           "low": 0,
           "high": 1000000000000.0,
-          "otherwise": "the robot's file",
+          "otherwise": "those of the robot file",
           "default": null
         },
         "acceleration": {
@@ -1591,7 +1593,7 @@ export const JOBS = {
           "type": "number",
           "low": 0,
           "high": 1000000000000.0,
-          "otherwise": "the robot's file",
+          "otherwise": "those of the robot file",
           "default": null
         },
         "jerk": {
@@ -1604,12 +1606,12 @@ export const JOBS = {
           "default": null
         },
         "effort": {
-          "help": "Largest effort, one number or one per joint; true for those of the robot's file, false for no limit.",
+          "help": "Largest effort, one number or one per joint; true for the limits of the robot file, false for no limit.",
           "unit": "N m or N",
           "type": "file",
           "low": 0,
           "high": 1000000000000.0,
-          "otherwise": "the robot's file, where it has masses, too",
+          "otherwise": "those of the robot file, if it also has masses",
           "default": null
         },
         "effort_margin": {
@@ -1621,7 +1623,7 @@ export const JOBS = {
           "default": 0.1
         },
         "floor": {
-          "help": "Height in the base frame that every link stays above, or none; false in files.",
+          "help": "Height in the base frame above which every link stays, or none; false in files.",
           "unit": "m",
           "type": "flag-number",
           "low": -1000000000000.0,
@@ -1630,7 +1632,7 @@ export const JOBS = {
           "default": "base"
         },
         "table": {
-          "help": "Same as the floor: a table with its `height`.",
+          "help": "Same as `floor`: a table with its `height`.",
           "unit": "",
           "type": "file",
           "otherwise": "none",
@@ -1669,7 +1671,7 @@ export const JOBS = {
           "default": null
         },
         "transmission_deg": {
-          "help": "Minimum distance of the angles between links of closed loops from 0 and 180 degrees (singularities).",
+          "help": "Minimum distance of the angles between links of closed loops from 0 and 180 degrees, where the loops are singular.",
           "unit": "degrees",
           "type": "number",
           "low": 0,
@@ -1677,7 +1679,7 @@ export const JOBS = {
           "default": 20.0
         },
         "box": {
-          "help": "Boxes that origins of named frames must not leave.",
+          "help": "Boxes that the origins of named frames must not leave.",
           "unit": "",
           "type": "file",
           "otherwise": "none",
@@ -1764,7 +1766,7 @@ export const JOBS = {
       "help": "Model, by key.",
       "unit": "",
       "type": "key",
-      "otherwise": "the robot of the file",
+      "otherwise": "the robot of the robot file",
       "default": null
     },
     "programs": {
@@ -1900,12 +1902,12 @@ export const JOBS = {
       "default": 1
     },
     "resolution": {
-      "help": "Resolution of the encoders; 0 for perfect ones.",
+      "help": "Resolution of the encoders; 0 for ideal encoders.",
       "unit": "rad or m",
       "type": "number",
       "low": 0,
       "high": 1,
-      "otherwise": "1e-05 rad, and 1e-06 m where a joint slides",
+      "otherwise": "1e-05 rad for revolute and 1e-06 m for prismatic joints",
       "default": null
     },
     "cutoff": {
@@ -1931,7 +1933,7 @@ export const JOBS = {
       "default": 0.0
     },
     "stribeck": {
-      "help": "Static friction beyond Coulomb friction, relative to it (Stribeck effect).",
+      "help": "Static friction in excess of Coulomb friction, relative to it (Stribeck effect).",
       "unit": "",
       "type": "number",
       "low": 0,
@@ -1968,14 +1970,14 @@ export const JOBS = {
       "help": "Model of the arm, by key.",
       "unit": "",
       "type": "key",
-      "otherwise": "the robot of the file",
+      "otherwise": "the robot of the robot file",
       "default": null
     },
     "known": {
       "help": "Model used by the controller.",
       "unit": "",
       "type": "key",
-      "otherwise": "the robot of the file",
+      "otherwise": "the robot of the robot file",
       "default": null
     },
     "seconds": {
@@ -2016,7 +2018,7 @@ export const JOBS = {
       "type": "key"
     },
     "q": {
-      "help": "False discovery rate: fraction of the alarms that may be false.",
+      "help": "False discovery rate: expected fraction of false alarms among the alarms.",
       "unit": "",
       "type": "number",
       "low": 0.0001,
@@ -2024,7 +2026,7 @@ export const JOBS = {
       "default": 0.1
     },
     "horizon": {
-      "help": "Prior of the onset of a change: number of days with logs over which it is spread.",
+      "help": "Prior of the onset of a change: number of days with logs over which its probability is spread.",
       "unit": "days",
       "type": "whole",
       "low": 1,
@@ -2040,10 +2042,10 @@ export const JOBS = {
       "default": 30
     },
     "today": {
-      "help": "Number of the page's day.",
+      "help": "Day of the report, as a day number.",
       "unit": "",
       "type": "whole",
-      "otherwise": "that of the newest log that is not dated after today",
+      "otherwise": "the day of the newest log that is not dated in the future",
       "default": null
     }
   }

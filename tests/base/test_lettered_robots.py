@@ -223,7 +223,7 @@ def test_nothing_that_needs_numbers_takes_drawn_ones(tmp_path):
         lambda: sweeps(robot),
         lambda: identify(robot, "run.csv"),
     ):
-        with pytest.raises(InputError, match=r"letters without a value \(A1, A2\)"):
+        with pytest.raises(InputError, match=r"symbols without a value \(A1, A2\)"):
             ask()
     assert not (tmp_path / "code").exists()
     assert count_programs(robot, ("gravity",)).counts["gravity"]

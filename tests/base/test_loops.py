@@ -143,7 +143,7 @@ def test_sixty_digits_decide_where_sixteen_do_not() -> None:
     certificate = check(spatial_loops(39)).certificate
     assert certificate.digits == 60 and certificate.rank == 42
     assert certificate.redrawn is not None and certificate.redrawn.rank == 42
-    assert certificate.to_dict()["digits"] == 60 and "rank in 60 digits" in str(certificate)
+    assert certificate.to_dict()["digits"] == 60 and "rank determined with 60 digits" in str(certificate)
     assert check(four_bar()).certificate.to_dict()["digits"] == 16
 
 
@@ -237,7 +237,9 @@ def test_letters_that_no_other_draw_lets_close_are_named() -> None:
     joints = [replace(joint, p=(*joint.p[:1], letter(name), *joint.p[2:])) if joint.parent is None else joint
               for joint, name in zip(robot.joints, ("h", "", "k"), strict=True)]  # fmt: skip
     values = {name: float(robot.joints[j].p[1]) for name, j in (("h", 0), ("k", 2))}
-    with pytest.raises(InputError, match=r"close at the values of their letters .* one letter, or ask for numbers"):
+    with pytest.raises(
+        InputError, match=r"close at the given values of their symbols, .* one symbol .*, or derive numeric relations"
+    ):
         mi.base_parameters(replace(robot, joints=tuple(joints), symbols=values))
 
 

@@ -140,7 +140,7 @@ def test_a_set_that_does_not_reconstruct_is_an_error(monkeypatch):
 def test_the_sentence_names_the_joints(monkeypatch):
     robot = parse_urdf(perturbed_urdf("ur10e", "angles of 4 digits", 0), "ur10e.urdf", ReadOptions(snap=0))
     monkeypatch.setattr(Sample, "rank_and_gap", lambda self, among: (len(among), 10.0))
-    with pytest.raises(RankError, match=r"the axes of joint '\w+', joint .* are nearly but not quite aligned"):
+    with pytest.raises(RankError, match=r"the axes of joint '\w+', joint .* are nearly but not exactly aligned"):
         base_parameters(robot)
 
 

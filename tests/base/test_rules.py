@@ -164,7 +164,7 @@ def test_a_certificate_says_when_it_is_clear():
     assert data["redrawn"] == {"values": {"D": 1.0}, "count": 3, "rank": 2, "error": 1e-15}
     assert Certificate(3, 5e3, 0.0, 100, 0).to_dict()["gap"] == 5e3
     assert Certificate(3, 5e3, 0.0, 100, 0).to_dict()["redrawn"] is None
-    assert "second draw" in str(Certificate(3, 1e4, 0.0, 9, 0, Redrawn({}, 3, 2, 5.0, 0.0)))
+    assert "second random draw" in str(Certificate(3, 1e4, 0.0, 9, 0, Redrawn({}, 3, 2, 5.0, 0.0)))
 
 
 @pytest.mark.parametrize("name", ["puma560", "stanford", "planar2r"])

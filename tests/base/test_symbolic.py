@@ -115,7 +115,7 @@ def test_relations_in_sympy() -> None:
 
 def test_what_is_refused() -> None:
     puma = mi.read_robot("puma560_physical")
-    with pytest.raises(InputError, match=r"has 6 joints .* symbolic\(robot, most_joints=6\)"):
+    with pytest.raises(InputError, match=r"has 6 joints, .* symbolic\(robot, most_joints=6\)"):
         symbolic(puma)
     assert symbolic(mi.read_robot("scara"), most_joints=4).M.shape == (4, 4)
     arm = mi.read_robot("planar2r")
@@ -125,7 +125,7 @@ def test_what_is_refused() -> None:
         symbolic(replace(arm, joints=(arm.joints[0], replace(arm.joints[1], follows=Follows((0,), (0.5,))))))
     with pytest.raises(InputError, match="without it"):
         symbolic(mi.base_parameters(arm, friction=True))
-    with pytest.raises(InputError, match="rename it in its file"):
+    with pytest.raises(InputError, match="rename it in the robot file"):
         symbolic(replace(arm, symbols={**arm.symbols, "qd2": 1.0}))
 
 

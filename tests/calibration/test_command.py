@@ -87,8 +87,8 @@ def test_a_campaign_is_run_by_both_commands_and_remembered(readings, tmp_path, c
 @pytest.mark.parametrize(
     ("stated", "sentence"),
     [
-        ({"effects": ("viscous",)}, "effects of a campaign has no part in a calibration"),
-        ({"estimator": "ridge"}, "leave it at auto"),
+        ({"effects": ("viscous",)}, "effects does not apply to a calibration"),
+        ({"estimator": "ridge"}, "use auto"),
         ({"train": Recording(t=np.arange(9.0), q=np.zeros((9, 6)))}, "a calibration reads files"),
     ],
 )
@@ -152,7 +152,7 @@ def test_zeros_for_the_controller_are_the_same_robot(readings):
 BAD = {
     "unit": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n0,0,0,0,0,0,1,1,1\n", ColumnMap(), "the unit of the joints"),
     "joints": ("a,x1,y1,z1\n0,1,1,1\n", UNITS, "names neither the joints"),
-    "points": ("q1,q2,q3,q4,q5,q6,u\n0,0,0,0,0,0,1\n", UNITS, "names no measured places"),
+    "points": ("q1,q2,q3,q4,q5,q6,u\n0,0,0,0,0,0,1\n", UNITS, "names no measured points"),
     "empty": ("", UNITS, "the file is empty"),
     "header": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n", UNITS, "a header and no rows"),
     "cells": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n0,0\n", UNITS, "the row has 2 cells"),

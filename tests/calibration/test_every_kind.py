@@ -92,7 +92,7 @@ def test_too_few_pixels_are_refused(tmp_path):
     rows = [",".join(f"{v:g}" for v in row) for row in np.random.default_rng(0).uniform(-1, 1, (9, 8))]
     (tmp_path / "m.csv").write_text("\n".join(["q1,q2,q3,q4,q5,q6,u,v", *rows]))
     measures = (MeasureColumns("pixel", "1", ("u", "v"), camera=(600, 600, 320, 240)),)
-    with pytest.raises(InputError, match="too few to find a camera"):
+    with pytest.raises(InputError, match="too few to initialise a camera"):
         calibrate("ur10e", tmp_path / "m.csv", columns=ColumnMap(angle="rad"), measures=measures)
 
 
@@ -122,5 +122,5 @@ def test_fixed_points_keep_their_names_in_other_files(tmp_path):
     assert found.verdict.is_good and found.validation[0].rms < 5e-5, found.verdict.reasons
     (again,) = mi.validate(found.model(), unseen)
     assert again.rms == pytest.approx(found.validation[0].rms, rel=1e-6)
-    with pytest.raises(mi.MinertiaError, match="'E' of the measurement 'wire' was not among the fitted ones"):
+    with pytest.raises(mi.MinertiaError, match="'E' of the measurement 'wire' is not among the fitted targets"):
         mi.validate(found.model(), strange)

@@ -31,5 +31,5 @@ def test_a_wrong_set_up_is_not_good_and_named(what, tmp_path):
 def test_one_posture_again_and_again_is_refused(tmp_path):
     made = planted_arm("ur10e", 0)
     made.q[:], made.tool[:] = made.q[0], made.tool[0]
-    with pytest.raises(mi.MinertiaError, match="1 posture, measured again and again"):
+    with pytest.raises(mi.MinertiaError, match="1 posture, measured repeatedly"):
         mi.identify(campaign(tmp_path, made, "points", 0))

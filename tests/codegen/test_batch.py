@@ -136,7 +136,7 @@ def test_arrays_in_place_and_arrays_that_are_not(path):
         kernel(q, qd, qdd, out=np.empty((6, 100)).T)
     with pytest.raises(ShapeError, match=r"qd has shape \(100, 5\)"):
         kernel(q, qd[:, :5], qdd)
-    with pytest.raises(ShapeError, match="99 samples where another array has 100"):
+    with pytest.raises(ShapeError, match="99 samples but another array has 100"):
         kernel(q, qd[:99], qdd)
     with pytest.raises(ShapeError, match="takes 3 arrays"):
         kernel(q, qd)
@@ -297,7 +297,7 @@ def test_outputs_that_overlap_one_another(path):
     kernel, one, memory = BatchKernel(program), compile_function(program), np.zeros(30)
     for f, given, shape in ((kernel, np.ones((5, 2)), (5, 2)), (one, np.ones(2), (2,))):
         size = int(np.prod(shape))
-        with pytest.raises(ShapeError, match="overlap one another"):
+        with pytest.raises(ShapeError, match="overlap each other"):
             f(given, out=[memory[:size].reshape(shape), memory[1 : size + 1].reshape(shape)])
         for out in (np.zeros((3, *shape)), [memory[:size].reshape(shape)], 5, "ab"):
             with pytest.raises(ShapeError, match="out must be"):

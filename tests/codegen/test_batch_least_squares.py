@@ -144,7 +144,7 @@ def test_data_can_be_appended(path):
     p = len(truth)
     assert relative(np.abs(np.diag(both.factor())), np.abs(np.diag(R)[:p])) < 1e-9
     assert relative(both.solve(), truth) < 1e-9
-    with pytest.raises(ShapeError, match="same triangle"):
+    with pytest.raises(ShapeError, match="same triangular part"):
         first + kernel.accumulate(*state, tau=tau, triangle=np.eye(p))
 
 

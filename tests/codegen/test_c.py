@@ -279,13 +279,13 @@ def test_same_robot_same_bytes_and_replay(tmp_path):
     assert [p.name for p in first.files] == [p.name for p in again.files]
     for a, b in zip(first.files, again.files, strict=True):
         assert a.read_bytes() == b.read_bytes()
-    with pytest.raises(MinertiaError, match="representatives"):
+    with pytest.raises(MinertiaError, match="no usable search result"):
         load_representatives(tmp_path / "nothing")
 
 
 def test_no_half_written_files(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(MinertiaError, match="the folder cannot be made"):
+    with pytest.raises(MinertiaError, match="the folder cannot be created"):
         write_files(tmp_path / "file" / "below", {"a": "text"})
     write_files(tmp_path / "new", {"a": "text"})
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["a"]

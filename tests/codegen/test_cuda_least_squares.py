@@ -257,11 +257,11 @@ def test_what_is_refused(tmp_path, puma):
         kernel.accumulate(*state[:2], tau=tau)
     with pytest.raises(ShapeError, match="tau has shape"):
         kernel.accumulate(*state, tau=tau[:, :2])
-    with pytest.raises(ShapeError, match="4 samples where another array has 5"):
+    with pytest.raises(ShapeError, match="4 samples but another array has 5"):
         kernel.accumulate(*state, tau=tau[:4])
     with pytest.raises(ShapeError, match="weights has shape"):
         kernel.accumulate(*state, tau=tau, weights=np.ones(2))
-    with pytest.raises(ShapeError, match="the triangle has shape"):
+    with pytest.raises(ShapeError, match="the triangular factor has shape"):
         kernel.accumulate(*state, tau=tau, triangle=np.eye(3))
     with pytest.raises(ShapeError, match="theta has shape"):
         kernel.residual(*state, tau=tau, theta=np.ones(3))
@@ -298,14 +298,14 @@ def test_launches(tmp_path, monkeypatch):
     assert cupy.launches[0] == ("minertia_sums", (3,), (text.threads,))
     kernel.accumulate(*(x[:5] for x in state), tau=tau[:5])
     assert cupy.launches[2] == ("minertia_sums", (1,), (text.threads,))
-    with pytest.raises(ShapeError, match="tau holds float32; this kernel computes in float64"):
+    with pytest.raises(ShapeError, match="tau has the type float32, but this kernel computes in float64"):
         kernel.accumulate(*state, tau=tau.astype(np.float32))
 
     def full(size):
         raise MemoryError
 
     cupy.empty = full
-    with pytest.raises(MinertiaError, match="MB left for sums"):
+    with pytest.raises(MinertiaError, match="MB of free memory for sums"):
         kernel.accumulate(*state, tau=tau)
 
 
@@ -317,7 +317,7 @@ def test_devices(tmp_path, monkeypatch, puma):
         assert CudaLeastSquares.of(puma[0], puma[1]).tuning.instruction == instruction
     cupy = StandIn(tmp_path, count=0)
     monkeypatch.setattr("minertia.codegen.device.load", lambda package, extra: cupy)
-    with pytest.raises(MinertiaError, match="no CUDA device; take device cpu"):
+    with pytest.raises(MinertiaError, match="no CUDA device; use device cpu"):
         CudaLeastSquares.of(puma[0], puma[1])
 
 

@@ -103,5 +103,5 @@ def test_friction_holds_the_tip_back_by_its_law_and_the_step_has_no_limit() -> N
 
 
 def test_a_robot_without_gravity_has_no_floor() -> None:
-    with pytest.raises(InputError, match="no direction is up"):
+    with pytest.raises(InputError, match="the ground contact has no direction"):
         LoopKernel(replace(ROBOT, gravity=(0.0, 0.0, 0.0)), (0, 1), LINKS, floor=UNDER)

@@ -147,7 +147,7 @@ def test_payload_adds_and_replaces_nothing():
 
 def test_shapes_are_checked():
     robot = random_robot(2, n=3)
-    with pytest.raises(ShapeError, match="samples first"):
+    with pytest.raises(ShapeError, match="with one row per sample"):
         dynamics.inverse_dynamics(robot, np.zeros((3, 5)), np.zeros((3, 5)), np.zeros((3, 5)))
     with pytest.raises(ShapeError, match="samples"):
         dynamics.inverse_dynamics(robot, np.zeros((3, 3)), np.zeros((4, 3)), np.zeros((3, 3)))

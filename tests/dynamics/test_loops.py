@@ -351,10 +351,10 @@ def test_samples_out_of_reach_of_the_seed_are_reached_along_the_log(monkeypatch:
     ("change", "words"),
     [
         ({"seed": (0.0, 2.8, 0.5)}, ""),
-        ({"cuts": (Cut("pin", "revolute", 1, 2, shift(5.0, 0, 0), shift(0.1, 0, 0)),)}, "do not close near its seed"),
+        ({"cuts": (Cut("pin", "revolute", 1, 2, shift(5.0, 0, 0), shift(0.1, 0, 0)),)}, "do not close near the seed"),
         (
             {"cuts": (Cut("pin", "spherical", 1, 1, shift(1, 0, 0), shift(1, 0, 0)),)},
-            "leave 2 of 2 passive joints free",
+            "leave 2 of 2 passive joints undetermined",
         ),
     ],
 )

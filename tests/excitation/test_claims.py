@@ -41,7 +41,9 @@ def test_everything_that_is_known_is_claimed():
     said = claims(motion_limits(robot, workspace=Workspace(boxes=[box])))
     assert said.checked[0] == "limits of position, velocity, acceleration and effort"
     assert "floor (base plane)" in said.checked and "the box of 'j6'" in said.checked
-    assert any(phrase.startswith("self collision (capsules along frames, radius 0.033 m") for phrase in said.checked)
+    assert any(
+        phrase.startswith("self collision (capsules along the frames with radius 0.033 m") for phrase in said.checked
+    )
     assert said.unchecked[-1] == "obstacles (none given)"
 
 
@@ -49,7 +51,7 @@ def test_everything_that_is_known_is_claimed():
 def test_a_limit_that_the_file_does_not_tell_is_not_claimed(what):
     robot = changed(read_robot("puma560_physical"), velocity=1.0, acceleration=4.0)
     said = claims(motion_limits(changed(robot, **{what: None})))
-    assert what not in said.checked[0] and f"limits of {what} (the file has none)" in said.unchecked
+    assert what not in said.checked[0] and f"limits of {what} (the robot file has none)" in said.unchecked
     first = robot.joints[0]
     some = replace(robot, joints=(replace(first, limits=replace(first.limits, **{what: None})), *robot.joints[1:]))
     said = claims(motion_limits(some))
@@ -60,7 +62,7 @@ def test_a_limit_that_the_file_does_not_tell_is_not_claimed(what):
 
 def test_efforts_need_masses():
     said = claims(motion_limits(read_robot("panda")))
-    assert "limits of effort (the file has no masses)" in said.unchecked and "effort" not in said.checked[0]
+    assert "limits of effort (the robot file has no masses)" in said.unchecked and "effort" not in said.checked[0]
     robot = read_robot("puma560_physical")
     one_missing = replace(robot, links=(None, *robot.links[1:]))
     said = claims(motion_limits(one_missing))
@@ -72,15 +74,15 @@ def test_efforts_need_masses():
 def test_joints_without_a_range():
     robot = changed(read_robot("puma560_physical"), lower=None, upper=None)
     said = claims(motion_limits(robot))
-    assert "limits of position (the file has none)" in said.unchecked and "position" not in said.checked[0]
+    assert "limits of position (the robot file has none)" in said.unchecked and "position" not in said.checked[0]
 
 
 def test_a_robot_in_the_plane_of_its_base():
     """Its links lie in the floor whatever they do, and there is one pair that is no neighbour."""
     said = str(claims(motion_limits(read_robot("planar2r"))))
-    assert "floor for ends of 'j1', 'j2'" in said and "floor (base plane)" not in said
+    assert "floor for end points of 'j1', 'j2'" in said and "floor (base plane)" not in said
     said = str(claims(motion_limits(read_robot("cmu_dd_arm2"))))
-    assert "floor (no value is known for A1, A2)" in said and "self collision (no value is known" in said
+    assert "floor (A1, A2 have no value)" in said and "self collision (A1, A2 have no value" in said
     assert "floor (gravity is zero" in str(claims(motion_limits(read_robot("emps"), position=0.1)))
 
 
@@ -95,7 +97,7 @@ def test_a_new_users_first_motion_stays_above_the_base_and_starts_near_the_middl
     )
     assert found.margins.floor >= found.limits.clearance.margin
     assert np.abs(found.trajectory.q[0]).max() < 1.0  # all six turn by two turns either way
-    assert "limits of acceleration (the file has none)" in found.claims.unchecked
+    assert "limits of acceleration (the robot file has none)" in found.claims.unchecked
     data = found.to_dict()
     assert data["checked"] and data["not_checked"] and data["start"] == found.trajectory.q[0].tolist()
 
@@ -127,14 +129,14 @@ def noise_of(robot, **options):
 
 def test_noise_of_a_file_with_friction_is_a_part_of_its_efforts():
     found = noise_of(read_robot("puma560_physical"))
-    assert found.basis == "1 % of the largest effort that the file predicts"
+    assert found.basis == "1 % of the largest effort predicted from the robot file"
 
 
 def test_noise_has_a_floor_where_the_file_has_no_friction():
     robot = replace(read_robot("puma560_physical"), effects=({},) * 6, motor_effects=())
     allowed = np.array([joint.limits.effort for joint in robot.joints])
     found = noise_of(robot)
-    assert np.all(found.levels >= 0.01 * allowed - 1e-12) and "1 % of the limit of effort" in found.basis
+    assert np.all(found.levels >= 0.01 * allowed - 1e-12) and "1 % of the effort limit" in found.basis
     silent = noise_of(changed(robot, effort=None))
     assert np.all(silent.levels >= 0.001 * 100 * silent.levels.max() * (1 - 1e-9)) and "a floor" in silent.basis
 
@@ -169,8 +171,8 @@ def test_no_parameter_is_promised_without_anything_to_compare_it_with():
         search=MotionSearch(starts=1, n_samples=60, patience=0.05),
     )
     text, data = str(found), found.to_dict()
-    assert " 0.00 %" not in text and "no value of this kind" in text
-    assert "1 % of the limit of effort where the file has no friction" in " ".join(text.split())
+    assert " 0.00 %" not in text and "no value for this kind" in text
+    assert "1 % of the effort limit if the robot file has no friction" in " ".join(text.split())
     assert data["parameters"]["IA6"]["relative"] is None and data["parameters"]["IA6"]["deviation"] > 0
     assert data["noise_basis"] == found.noise_basis
 

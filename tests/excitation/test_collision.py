@@ -159,7 +159,7 @@ def test_no_floor_without_gravity_or_lengths():
 def test_legs_and_hands_do_not_stand_on_their_base_plane(name):
     robot = read_robot(SHARED / "robots" / f"{name}.urdf")
     found = room(robot)
-    assert found.model.floor is None and "hardly ever above its base plane" in found.missing["floor"]
+    assert found.model.floor is None and "below its base plane" in found.missing["floor"]
     assert room(robot, Workspace(floor=-5.0)).model.floor == -5.0  # one that is asked for is kept
 
 
@@ -181,7 +181,7 @@ def test_a_small_robot_keeps_a_small_distance():
 
 
 def test_bad_shapes(puma):
-    with pytest.raises(MinertiaError, match="positive sides"):
+    with pytest.raises(MinertiaError, match="positive side lengths"):
         box("flat", (0, 0, 0), (1, 1, 0))
     with pytest.raises(MinertiaError, match="radius"):
         capsule("thin", (0, 0, 0), (1, 0, 0), 0.0, robot=puma, frame="j2")

@@ -181,13 +181,13 @@ def _seven() -> Robot:
 
 
 def test_what_a_franka_would_end_by_itself_is_refused():
-    with pytest.raises(Infeasible, match=r"reaches a (velocity|acceleration|jerk) of .* stops by itself"):
+    with pytest.raises(Infeasible, match=r"reaches a (velocity|acceleration|jerk) of .* but a Franka arm stops"):
         export(_seven(), way(7, 0.3, 1.0), "franka")
-    with pytest.raises(Infeasible, match="1000 postures a second"):
+    with pytest.raises(Infeasible, match="1000 set points per second"):
         export(_seven(), way(7, 2.0, 0.2), "franka", 500.0)
 
 
-@pytest.mark.parametrize("form, said", [("urscript", "6 turning joints"), ("franka", "7 turning joints")])
+@pytest.mark.parametrize("form, said", [("urscript", "6 revolute joints"), ("franka", "7 revolute joints")])
 def test_other_arms_are_refused(form, said):
     with pytest.raises(Infeasible, match=said):
         export(read_robot("scara"), way(read_robot("scara").n), form)
@@ -229,7 +229,7 @@ def test_a_plain_file_at_a_rate(tmp_path):
 
 
 def test_too_many_points_for_a_kuka():
-    with pytest.raises(Infeasible, match="take a lower --rate"):
+    with pytest.raises(Infeasible, match="use a lower --rate"):
         export(read_robot("puma560"), way(6, 3.0), "krl", 500.0)
 
 
@@ -266,8 +266,8 @@ def test_excite_writes_what_is_asked_for(run: Run, tmp_path: Path) -> None:
         (("--rate", 0), "Hz"),
         (("--rate", "nan"), "Hz"),
         (("--export", "rapid"), '--export must be a list of "ros2", "urscript"'),
-        (("--export", "urscript"), "6 turning joints"),
-        (("--sweeps", "--from", "0,0"), "neither --from nor --export"),
+        (("--export", "urscript"), "6 revolute joints"),
+        (("--sweeps", "--from", "0,0"), "cannot be combined with --from or --export"),
     ],
 )
 def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence: str) -> None:

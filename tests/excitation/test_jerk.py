@@ -32,7 +32,7 @@ PLAIN = Optimality(rotors=False, friction=False)
 TREES = [name for name in bundled_robots() if not read_robot(name).cuts]
 NAMED = re.compile(
     r"give values for|joint '|frame '|' is [\d.e-]+ m (above|below) the floor|' cannot rise above the floor"
-    r"|letters without a value \(|' and '.+' (are|overlap by) [\d.e-]+ m"
+    r"|symbols without a value \(|' and '.+' (are|overlap by) [\d.e-]+ m"
 )
 
 
@@ -93,7 +93,7 @@ def test_sampled_motions_are_held_against_it_too():
         checker = Checker(found.limits.with_jerk(factor * asked), base, None)
         margins = checker.trajectory(found.trajectory)
         assert margins.is_feasible is is_kept
-    assert "times its limit of jerk" in checker.explain(margins)
+    assert "times its jerk limit" in checker.explain(margins)
 
 
 def test_sweeps_keep_it():

@@ -181,7 +181,10 @@ def test_claims_name_what_a_file_does_not_say_of_passive_joints():
     robot = mi.read_robot("five_bar")
     without = ranged(robot, None, None)
     said = claims(motion_limits(without))
-    assert "ranges of passive joints (the file has none for 'left_forearm', 'right_forearm')" in said.unchecked
+    assert (
+        "position limits of passive joints (the robot file has none for 'left_forearm', 'right_forearm')"
+        in said.unchecked
+    )
 
 
 def ratios(robot, q):
@@ -212,8 +215,8 @@ def test_loops_without_a_closed_form_stay_on_their_branch_and_away_from_singular
         limits = robot.joints[j].limits
         assert limits.lower - 1e-9 <= tree[:, c].min() and tree[:, c].max() <= limits.upper + 1e-9
         assert np.abs(rates[:, c]).max() <= limits.velocity + 1e-9
-    assert "0.01 of the largest singular value of" in str(motion.claims)
-    assert "smallest over largest singular value from" in str(motion)
+    assert "singular-value ratio of at least 0.01 of loop" in str(motion.claims)
+    assert "smallest to largest singular value from" in str(motion)
 
 
 def test_the_room_of_a_loop_without_a_closed_form_is_0_at_the_ratio_that_is_kept():

@@ -19,7 +19,7 @@ pytest.importorskip("mujoco")
 TREES = [name for name in bundled_robots() if not read_robot(name).cuts]
 NAMED = re.compile(
     r"give values for|joint '|frame '|' is [\d.e-]+ m (above|below) the floor|' cannot rise above the floor"
-    r"|letters without a value \(|' and '.+' (are|overlap by) [\d.e-]+ m"
+    r"|symbols without a value \(|' and '.+' (are|overlap by) [\d.e-]+ m"
 )
 
 

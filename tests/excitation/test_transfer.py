@@ -79,9 +79,9 @@ def test_what_is_in_the_way_is_named(monkeypatch):
     monkeypatch.setattr("minertia.excitation.transfer.NODES", 200)  # there is no way, however long one looks
     wall = box("wall", (0.3, 0.3, 0.0), (0.1, 0.1, 1.0))
     checker = checker_of("planar2r", position=2.0, workspace=Workspace(floor=None, obstacles=(wall,)))
-    with pytest.raises(Infeasible, match="no way was found.*'wall'"):
+    with pytest.raises(Infeasible, match="no collision-free path was found.*'wall'"):
         transfer(checker, [0.0, 0.0], [1.6, 0.0])
-    with pytest.raises(Infeasible, match="the posture to come from is not possible: joint"):
+    with pytest.raises(Infeasible, match="the initial posture violates a limit: joint"):
         transfer(checker, [9.0, 0.0], [1.6, 0.0])
     with pytest.raises(ShapeError, match="2 finite numbers"):
         transfer(checker, [0.0], [1.6, 0.0])
@@ -95,9 +95,9 @@ def test_no_way_is_said_before_the_search(monkeypatch):
     robot = read_robot("planar2r")
     limits = motion_limits(robot, position=2.0, workspace=Workspace(floor=None, obstacles=(wall,)))
     search = MotionSearch(starts=1, n_samples=60, come_from=(1.6, 0.0))
-    with pytest.raises(Infeasible, match="no way was found.*'wall'"):
+    with pytest.raises(Infeasible, match="no collision-free path was found.*'wall'"):
         excite(robot, Fourier(4.0, 3), limits=limits, start=[0.0, 0.0], optimality=PLAIN, search=search)
-    with pytest.raises(Infeasible, match="the posture to come from is not possible: joint"):
+    with pytest.raises(Infeasible, match="the initial posture violates a limit: joint"):
         excite(robot, Fourier(4.0, 3), limits=limits, start="any", search=MotionSearch(come_from=(9.0, 0.0)))
 
 
@@ -149,7 +149,7 @@ def test_a_route_alone_is_the_motion():
 
 def test_motions_in_full_swing_are_not_joined():
     found = excite(read_robot("planar2r"), Fourier(4.0, 3, rest=False), optimality=PLAIN, search=QUICK)
-    with pytest.raises(Infeasible, match="begin and end at rest"):
+    with pytest.raises(Infeasible, match="start and end at rest"):
         route(found, [0.0, 0.0])
 
 

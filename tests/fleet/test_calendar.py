@@ -61,5 +61,5 @@ def test_logs_of_a_day_are_sorted_before_they_are_merged() -> None:
 
 def test_days_have_names() -> None:
     assert day_name(day_number("2026-02-28") + 1) == "2026-03-01"
-    with pytest.raises(MinertiaError, match="'1.3.26' is no day"):
+    with pytest.raises(MinertiaError, match="'1.3.26' is not a date"):
         day_number("1.3.26")

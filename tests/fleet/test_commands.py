@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_logs_are_added_compacted_and_checked(folder: Path, capsys) -> None:
     add = ["fleet", "add", "logs", "--fleet", "FLEET.toml", "--store", "store", "--workers", "0"]
     assert main(add) == 0
-    assert capsys.readouterr().out == "store: 2 logs added, 0 known already\n"
+    assert capsys.readouterr().out == "store: 2 logs added, 0 already known\n"
     assert main([*add, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert set(said) == {"format", "store", "new", "known", "early", "skipped", "logs", "faults", "arithmetics"}
@@ -41,7 +41,7 @@ def test_faults_end_with_1(folder: Path, capsys) -> None:
     add = ["fleet", "add", "logs", "--fleet", "FLEET.toml", "--store", "store", "--workers", "0"]
     assert main(add) == 1
     out = capsys.readouterr().out
-    assert "fault: logs/robot=A1/bad.csv: " in out and "2 logs added, 0 known already, 1 fault" in out
+    assert "fault: logs/robot=A1/bad.csv: " in out and "2 logs added, 0 already known, 1 fault" in out
     assert main([*add, "--exit-zero", "--json"]) == 0
     assert [fault["source"] for fault in json.loads(capsys.readouterr().out)["faults"]] == ["logs/robot=A1/bad.csv"]
 
@@ -49,13 +49,16 @@ def test_faults_end_with_1(folder: Path, capsys) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["add", "logs", "--fleet", "FLEET.toml"], "name the store"),
+        (["add", "logs", "--fleet", "FLEET.toml"], "the store is missing"),
         (["add", "nothing", "--fleet", "FLEET.toml", "--store", "s"], "no such file or folder"),
-        (["add", "logs", "--store", "nowhere"], "no store of a fleet"),
+        (["add", "logs", "--store", "nowhere"], "no fleet store"),
         (["add", "logs", "--fleet", "FLEET.toml", "--store", "s", "--stretches", "all"], "stretches"),
-        (["add", "logs", "--fleet", "FLEET.toml", "--store", "s", "--scheduler", "a", "--workers", "1"], "not several"),
-        (["check", "--store", "nowhere"], "no store of a fleet"),
-        (["compact", "--store", "nowhere"], "no store of a fleet"),
+        (
+            ["add", "logs", "--fleet", "FLEET.toml", "--store", "s", "--scheduler", "a", "--workers", "1"],
+            "give only one of",
+        ),
+        (["check", "--store", "nowhere"], "no fleet store"),
+        (["compact", "--store", "nowhere"], "no fleet store"),
         (["compact", "--store", "s", "--before", "March"], "2026-03"),
     ],
 )

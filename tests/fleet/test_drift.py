@@ -69,7 +69,7 @@ def test_every_change_is_found_with_its_cause_and_nothing_else(page: FleetDrift)
     assert found["r002", None, "load"].unit == "kg"
     assert found["r000", "j2", "dry friction"].cost is not None
     assert "preload" in found["r003", "j1", "dry friction"].suggestion
-    assert page.statement == "4 of 15 robots need a look; on average at most one alarm in ten is false"
+    assert page.statement == "4 of 15 robots need an inspection; on average at most one alarm in ten is false"
 
 
 def test_the_page_as_plain_data(page: FleetDrift) -> None:
@@ -137,9 +137,9 @@ def test_what_cannot_be_told_is_said(fleet: dict[str, dict[int, RobotDay]], kind
     found = fleet_drift([TypeFleet(kind, robots)], OPTIONS)
     reasons = {n.robot: n.reason for n in found.not_judged}
     assert "temperatures are missing" in reasons["r004"]
-    assert reasons["r005"].startswith("still learning: 12 days")
+    assert reasons["r005"].startswith("still in training: 12 days")
     assert reasons["r006"] == f"no logs since {day_name(START + DAYS - 6)}"
-    assert "no stretches" in reasons["r007"] and reasons["r013"] == "no logs"
+    assert "no time blocks" in reasons["r007"] and reasons["r013"] == "no logs"
     assert [s.stream.joint for s in found.streams if s.stream.robot == "r004"] == [None]  # its load is judged
     assert not found.alarms
 
@@ -272,7 +272,7 @@ def test_events_of_a_file() -> None:
     assert (first.robot, first.joint, first.concerns(None), first.concerns("j1")) == ("r0", "*", True, False)
     assert second.concerns("j2") and not second.concerns("j3") and not second.concerns(None)
     for line, why in (
-        ("r1,2.3.26,*,tool,", "line 2: '2.3.26' is no day"),
+        ("r1,2.3.26,*,tool,", "line 2: '2.3.26' is not a date"),
         ("r1,2026-03-02,*,repair,", "line 2: there is no kind of event called 'repair'"),
         (",2026-03-02,*,tool,", "line 2: an event needs the robot"),
     ):
@@ -287,5 +287,5 @@ def test_options_are_checked() -> None:
         DriftOptions(q=1.5)
     with pytest.raises(MinertiaError, match="horizon"):
         DriftOptions(horizon=0)
-    with pytest.raises(MinertiaError, match="no robot with evidence"):
+    with pytest.raises(MinertiaError, match="no robot with records"):
         fleet_drift([])

@@ -90,7 +90,7 @@ def test_wrong_questions_are_refused() -> None:
         evidence.columns(("E",))
     with pytest.raises(MinertiaError, match="different columns"):
         evidence.merged(evidence.columns(("A",)))
-    with pytest.raises(MinertiaError, match="no stretches"):
+    with pytest.raises(MinertiaError, match="no time blocks"):
         evidence.spread()
     with pytest.raises(MinertiaError, match="between 0 and 1"):
         evidence.forgotten(1.5)

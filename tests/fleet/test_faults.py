@@ -75,7 +75,7 @@ def test_a_log_of_a_clock_that_began_anew_is_named(folder, good, tmp_path) -> No
     columns = log_columns(folder, 5, 946_684_800.0 + 7200.0)
     bad = write_log(tmp_path / "robot=A1" / "day=2026-03-07" / "run.csv", columns)
     fleet, done = with_bad(folder, tmp_path / "store", bad)
-    assert [fault.source for fault in done.faults] == [str(bad)] and "its stamps are of 2000-01-01" in done.faults[
+    assert [fault.source for fault in done.faults] == [str(bad)] and "its time stamps are of 2000-01-01" in done.faults[
         0
     ].reason
     assert contents(fleet) == good
@@ -100,7 +100,7 @@ def test_a_log_of_two_robots_is_counted_for_neither(folder, tmp_path) -> None:
     shutil.copy(first, copy)
     fleet, done = with_bad(folder, tmp_path / "store", copy)
     assert {fault.source for fault in done.faults} == {str(first), str(copy)}
-    assert all("neither is counted" in fault.reason for fault in done.faults)
+    assert all("both are ignored" in fault.reason for fault in done.faults)
     assert [row.robot for row in fleet.rows()] == ["A2"]
     assert fleet.conflicts() == list(done.faults)
 
@@ -176,7 +176,7 @@ def test_a_store_that_vanishes_is_named_and_not_made_anew(folder, good, tmp_path
     _, done = added(folder, store)
     assert not store.exists() and done.count("new") == 1
     assert {fault.source for fault in done.faults} >= {str(store)} and len(done.faults) == 2
-    assert all("no store" in fault.reason for fault in done.faults)
+    assert all("no fleet store" in fault.reason for fault in done.faults)
     monkeypatch.undo()
     away.rename(store)  # mounted again
     fleet, again = added(folder, store)
@@ -213,8 +213,8 @@ def test_a_log_that_ends_its_process_is_named(folder, good, tmp_path, monkeypatc
 
 def test_a_folder_that_is_no_store_stays_as_it_is(folder, tmp_path) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(StoreError, match="no store of a fleet"):
+    with pytest.raises(StoreError, match="no fleet store"):
         Fleet.open(tmp_path, folder / "FLEET.toml")
-    with pytest.raises(MinertiaError, match="is it mounted"):
+    with pytest.raises(MinertiaError, match="check that it is mounted"):
         Fleet.open(tmp_path / "nowhere")
     assert os.listdir(tmp_path) == ["mine.txt"]

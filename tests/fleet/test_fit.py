@@ -106,7 +106,9 @@ def test_few_days_take_deviations_from_their_stretches(
     first = min(days["r000"])
     short = {**stacks, "r000": stacks["r000"].only(first, first)}
     alone = fit_fleet("arm", short, FitOptions(PLAIN)).robots["r000"]
-    assert np.all(np.isnan(alone.deviation)) and "do not tell how much days differ" in alone.remarks[0]
+    assert (
+        np.all(np.isnan(alone.deviation)) and "are too few to estimate the variation between days" in alone.remarks[0]
+    )
     told = fit_fleet("arm", short, FitOptions(PLAIN), one_day=lambda robot: days[robot][first]).robots["r000"]
     assert np.all(told.deviation > 0) and "within a day" in told.remarks[0]
     place = told.names.index("FC1")

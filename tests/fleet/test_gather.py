@@ -165,7 +165,7 @@ def test_repeated_stamps_are_dropped_and_two_logs_refused(kind: RobotType) -> No
 
 
 def test_a_log_that_is_too_short_is_refused(kind: RobotType) -> None:
-    with pytest.raises(RecordingError, match="no sample is left"):
+    with pytest.raises(RecordingError, match="no sample remains"):
         evidence(kind, recording(kind, 0.5))
 
 

@@ -118,12 +118,12 @@ def test_the_command_takes_events_and_writes_a_page(store: Path, run: Run, tmp_p
     events.write_text(f"robot,day,joint,kind,note\nr000,{day_name(START + CHANGED)},j2,maintenance,new gear\n", "utf-8")
     asked = ("--events", events, "--html", tmp_path / "page.html")
     code, out, _ = run("fleet", "drift", "--store", store, *LEARNING, *asked)
-    assert code == 0 and "none of 7 robots needs a look" in out and (tmp_path / "page.html").is_file()
+    assert code == 0 and "none of 7 robots needs an inspection" in out and (tmp_path / "page.html").is_file()
 
 
 def test_the_report_and_its_files(store: Path, run: Run, tmp_path: Path) -> None:
     code, out, _ = run("fleet", "report", "--store", store, *LEARNING, "--out", tmp_path / "page", "--exit-zero")
-    assert code == 0 and "1 of 7 robots needs a look" in out and "fleet.html" in out
+    assert code == 0 and "1 of 7 robots needs an inspection" in out and "fleet.html" in out
     assert {p.name for p in (tmp_path / "page").iterdir()} == {"fleet.html", "drift.json", "fit-arm.json"}
     fit = json.loads((tmp_path / "page" / "fit-arm.json").read_text("utf-8"))
     assert len(fit["robots"]) == 7 and fit["type"]["robots"] == 7
@@ -139,7 +139,7 @@ def test_the_fit_command(store: Path, run: Run) -> None:
     code, _, err = run("fleet", "fit", "--store", store, "--type", "crane")
     assert code == 2 and "'crane'" in err
     code, _, err = run("fleet", "drift", "--store", store / "nothing")
-    assert code == 2 and "no store of a fleet" in err
+    assert code == 2 and "no fleet store" in err
 
 
 def test_the_page_tells_all_and_asks_nobody(found: FleetDrift, store: Path) -> None:
@@ -161,7 +161,7 @@ def test_the_page_tells_all_and_asks_nobody(found: FleetDrift, store: Path) -> N
 def test_the_page_of_a_fleet_that_is_learning_says_so(store: Path) -> None:
     text = page_text(fleet_page(Fleet.open(store).drift(options=DriftOptions(learning=DAYS))).written())
     assert "still learning: 18 days with logs" in text and "Not judged" in text and "What changed" not in text
-    assert "No robot could be judged" in text
+    assert "No robot could be assessed" in text
 
 
 def test_logs_that_were_added_are_fitted_and_not_judged_yet(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_logs_that_were_added_are_fitted_and_not_judged_yet(tmp_path: Path) -> N
             place = own.names.index(name)
             assert own.values[place] == pytest.approx(wanted, rel=0.3) and 0 < own.deviation[place] < 0.3 * wanted
     found = fleet.drift()
-    assert not found.streams and found.statement == "no robot could be judged"
+    assert not found.streams and found.statement == "no robot could be assessed"
     assert {n.robot for n in found.not_judged} == {"A1", "A2"}
 
 
@@ -215,4 +215,4 @@ def test_the_page_says_who_is_no_longer_judged_and_what_is_damaged(found: FleetD
     fault = LogFault("evidence/x.parquet", "r001", "the record cannot be read")
     text = page_text(fleet_page(replace(found, no_longer=(lost,), faults=(fault,), left_out=(fault,))).written())
     assert "No longer judged" in text and "no logs since <then>" in text and "evidence/x.parquet" in text
-    assert "1 robot judged before is not any more" in text and "Logs that came too late" in text
+    assert "1 robot assessed before is no longer assessed" in text and "Logs that came too late" in text

@@ -118,9 +118,9 @@ def test_an_older_log_is_named_and_changes_no_verdict(store, spare, run: Run, be
     found = drift(store)
     assert verdicts(found) == same and [a.robot for a in found.alarms] == ["r000"]
     (left,) = found.left_out
-    assert left.source == row.source and "is older than the days that robot 'r000' was learnt from" in left.reason
+    assert left.source == row.source and "is older than the training days of robot 'r000'" in left.reason
     code, out, _ = run("fleet", "drift", "--store", store, "--learning", LEARNT)
-    assert code == 1 and row.source in out and "1 of 3 robots needs a look" in out
+    assert code == 1 and row.source in out and "1 of 3 robots needs an inspection" in out
     code, out, _ = run("fleet", "drift", "--store", store, "--learning", LEARNT, "--json")
     assert json.loads(out)["left_out"][0]["robot"] == "r000"
 
@@ -139,18 +139,18 @@ def test_a_late_log_of_a_learnt_day_changes_no_verdict(store, spare) -> None:
     more(store, "r000", START + 4, spare[START], hours=10.0)
     found = drift(store)
     assert verdicts(found) == same
-    assert "came after the days that robot 'r000' was learnt from" in found.left_out[0].reason
+    assert "came after the training days of robot 'r000'" in found.left_out[0].reason
 
 
 def test_a_late_log_of_a_watched_day_counts_and_is_named_once(store, spare) -> None:
     same = verdicts(drift(store))
     more(store, "r001", START + 12, spare[START], hours=10.0)
     found = drift(store)
-    (note,) = [note for note in found.notes if "after their days had been judged" in note]
+    (note,) = [note for note in found.notes if "after their days had been assessed" in note]
     assert "'r001'" in note and day_name(START + 12) in note
     now = verdicts(found)
     assert {name for name in same if same[name] != now[name]} <= {name for name in same if name[0] == "r001"}
-    assert not [note for note in drift(store).notes if "after their days had been judged" in note]
+    assert not [note for note in drift(store).notes if "after their days had been assessed" in note]
 
 
 def test_a_robot_that_was_judged_and_no_longer_is_ends_with_1(store, run: Run) -> None:
@@ -167,7 +167,7 @@ def test_a_robot_that_was_judged_and_no_longer_is_ends_with_1(store, run: Run) -
     }
     assert "no logs since" in data["no_longer_judged"][0]["reason"]
     code, out, _ = run("fleet", "drift", "--store", store, "--learning", LEARNT)
-    assert code == 1 and "2 robots judged before are not any more" in out and "no longer judged" in out
+    assert code == 1 and "2 robots assessed before are no longer assessed" in out and "no longer judged" in out
     events = f"robot,day,joint,kind,note\nr000,{day_name(START)},*,retired,\nr001,{day_name(START)},,retired,sold\n"
     (store / "events.csv").write_text(events, "utf-8")
     assert run("fleet", "drift", "--store", store, "--learning", LEARNT)[0] == 0
@@ -177,7 +177,7 @@ def test_a_robot_whose_records_are_all_gone_is_missed(store) -> None:
     fleet = Fleet.open(store)
     fleet.store.write_index([row for row in fleet.store.index() if row.robot != "r002"])
     (lost,) = drift(store).no_longer
-    assert (lost.robot, lost.joints) == ("r002", ()) and "no log of it that counts" in lost.reason
+    assert (lost.robot, lost.joints) == ("r002", ()) and "no valid log of it" in lost.reason
 
 
 def test_one_log_without_temperatures_takes_only_its_day(made, tmp_path) -> None:
@@ -240,7 +240,7 @@ def test_a_copy_among_another_robots_logs_takes_nothing_from_what_was_judged(sto
     assert {k: v for k, v in verdicts(found).items() if k[0] == "r000"} == {
         k: v for k, v in same.items() if k[0] == "r000"
     }
-    assert any("also that of" in fault.reason for fault in Fleet.open(store).conflicts())
+    assert any("also stored for" in fault.reason for fault in Fleet.open(store).conflicts())
 
 
 def test_two_robots_of_one_name_are_told(made, spare, tmp_path) -> None:
@@ -352,7 +352,7 @@ def test_what_was_judged_cannot_be_read(store) -> None:
     file.write_bytes(b"no table")
     found = drift(store)
     assert [a.robot for a in found.alarms] == ["r000"] and found.needs_a_look
-    assert "what earlier pages judged cannot be read" in found.faults[0].reason
+    assert "the assessments of earlier reports cannot be read" in found.faults[0].reason
     assert not drift(store).faults  # written anew
 
 
@@ -360,7 +360,7 @@ def test_a_broken_calibration_is_noted(store) -> None:
     (file,) = (store / "calibration").iterdir()
     file.write_text("{", "utf-8")
     found = drift(store)
-    assert any("is no calibration" in note for note in found.notes)
+    assert any("is not a calibration" in note for note in found.notes)
     assert len(found.no_longer) == 3 and found.needs_a_look  # fewer than five robots tell no day effects
 
 
@@ -386,7 +386,7 @@ def test_a_store_that_cannot_be_written_is_judged_all_the_same(made, tmp_path, m
     monkeypatch.setattr(LocalPlace, "write", closed)
     found = drift(store)
     assert [a.robot for a in found.alarms] == ["r000"]
-    assert any("is not kept for the next one" in note and "Read-only" in note for note in found.notes)
+    assert any("could not be stored for the next one" in note and "Read-only" in note for note in found.notes)
 
 
 def test_a_damaged_file_of_the_fleet_is_named(store, run: Run) -> None:

@@ -149,9 +149,9 @@ def test_a_check_finds_what_is_wrong(folder, store) -> None:
     reasons = {fault.source: fault.reason for fault in fleet.check().faults}
     assert "damaged" in reasons[names[0]]
     assert any("another log" in reason for reason in reasons.values())
-    assert any("is gone" in reason for reason in reasons.values())
+    assert any("is missing" in reason for reason in reasons.values())
     fleet.store.write_index(fleet.store.index()[:-1])
-    assert any("does not name it" in fault.reason for fault in fleet.check().faults)
+    assert any("does not list it" in fault.reason for fault in fleet.check().faults)
 
 
 def test_missing_days_are_listed(folder, tmp_path) -> None:

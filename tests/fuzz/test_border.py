@@ -117,9 +117,9 @@ def test_logs_and_models_by_name() -> None:
         (lambda: mi.solve("run.toml"), r"build_problem\('run.toml'\)"),
         (lambda: mi.judge(5, 5), "problem must be a Problem, not int; build_problem reads one"),
         (lambda: mi.write_model("model.toml", "other.toml"), r"read_model\('model.toml'\)"),
-        (lambda: mi.identify(PUMA, 5), "a log is the path of a file, a recording or a motion, not int"),
-        (lambda: mi.identify(PUMA, [None]), "a log is the path of a file, a recording or a motion, not NoneType"),
-        (lambda: mi.identify(5, "run.csv"), "a campaign needs a robot: one that was read, a path or a bundled name"),
+        (lambda: mi.identify(PUMA, 5), "a log must be the path of a file, a recording or a motion, not int"),
+        (lambda: mi.identify(PUMA, [None]), "a log must be the path of a file, a recording or a motion, not NoneType"),
+        (lambda: mi.identify(5, "run.csv"), "a campaign must be a robot, a path or the name of a bundled robot"),
         (lambda: mi.identify_payload("run.csv", "loaded.csv"), "'run.csv' is not an identified model"),
     ):
         with pytest.raises(InputError, match=reader):

@@ -79,12 +79,19 @@ def metadata(folder: Path) -> Seeds:
     return [(folder / "bag" / "metadata.yaml").read_bytes()]
 
 
+def stages(folder: Path) -> Seeds:
+    """USD stages; one is read here, since OpenUSD takes seconds to start."""
+    (folder / "first.usda").write_text(seeds.USD[0])
+    read_robot(folder / "first.usda")
+    return texts(*seeds.USD)(folder)
+
+
 PACKED = gzip.compress(seeds.csv_text().encode(), mtime=0)
 BAG, META = "seeds/bag/bag.db3", "seeds/bag/metadata.yaml"
 CASES = (
     Case("URDF", "r.urdf", read_robot, texts(*seeds.URDF)),
     Case("MJCF", "r.mjcf", read_robot, texts(*seeds.MJCF), needs=("mujoco",)),
-    Case("USD", "r.usda", read_robot, texts(*seeds.USD), examples=1000, needs=("pxr",)),
+    Case("USD", "r.usda", read_robot, stages, examples=1000, needs=("pxr",)),
     Case("XML", "r.xml", read_robot, texts(*seeds.URDF), examples=200),
     Case("SYMORO", "r.par", read_robot, texts(*seeds.PAR)),
     Case("robot table", "r.toml", read_robot, document(seeds.DH_DOCUMENT), mutated_toml),

@@ -59,7 +59,7 @@ def test_samples_that_count_have_thresholds_of_their_own():
     everywhere = output_thresholds(loud, RATE, GAIN, 2.0)
     assert all(3 * a < b for a, b in zip(among.values, everywhere.values, strict=True))
     assert calm[:5].all()  # what is given is left as it is
-    with pytest.raises(ShapeError, match="samples that count"):
+    with pytest.raises(ShapeError, match="mask of samples"):
         output_thresholds(loud, RATE, GAIN, 2.0, among=calm[:, 0])
 
 

@@ -25,7 +25,7 @@ def checks(recording: Recording, robot=None) -> dict[str, tuple]:
 def test_clean_motion_has_nothing_but_a_rate():
     found = audit(recorded())
     assert [f.check for f in found] == ["rate"]
-    assert found[0].text.startswith("200 Hz, evenly sampled") and worst(found) == "info"
+    assert found[0].text.startswith("200 Hz, uniformly sampled") and worst(found) == "info"
 
 
 def test_jitter_repeats_and_gaps():
@@ -34,7 +34,7 @@ def test_jitter_repeats_and_gaps():
     t[500] = t[499]
     t[1000:] += 0.02
     found = checks(Recording(t, m["q"], m["tau"]))
-    assert "unevenly sampled" in found["jitter"][3]
+    assert "non-uniformly sampled" in found["jitter"][3]
     assert found["repeated stamps"][:3] == ("info", "t", 501)
     assert found["gaps"][2] == 1000 and "the longest 24 ms" in found["gaps"][3]
 
@@ -137,7 +137,7 @@ def test_a_delay_beyond_what_is_looked_for_is_told_as_such():
     tau = inverse_dynamics(robot, m["q"], m["qd"], m["qdd"])
     logged = np.column_stack([np.interp(m["t"] - 0.6, m["t"], x) for x in tau.T])
     told = checks(Recording(m["t"], m["q"], logged), robot)["delay"][3]
-    assert "lag the positions by 500 ms or more, the longest delay looked for" in told
+    assert "lag the positions by 500 ms or more, the longest delay tried" in told
 
 
 def still(m: dict[str, np.ndarray], before: int, after: int) -> Recording:
@@ -152,7 +152,7 @@ def test_standstill_is_told_and_cut():
     assert "1.4" in checks(recording)["standstill"][3]
     part = repaired(recording)
     assert abs(part.first_row - 301) < 25 and abs(part.duration - 10) < 0.2
-    assert "standstill cut off" in part.notes[-1]
+    assert "standstill removed" in part.notes[-1]
     assert len(repaired(recording, standstill=False)) == len(recording)
 
 

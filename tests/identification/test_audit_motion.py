@@ -226,7 +226,7 @@ def test_a_joint_that_may_turn_several_times_is_not_in_degrees():
     recording = Recording(m["t"], 11.0 * m["q"], m["tau"])
     assert not told(recording, "degrees", chain("RR", limit=12.0))
     (text, _) = told(Recording(m["t"], 17.0 * m["q"], m["tau"]), "degrees", chain("RR", limit=0.3))
-    assert text == "positions reach 17 rad, which would be 2.7 turns: are they degrees?"
+    assert text == "positions reach 17 rad, which would be 2.7 turns; check whether they are in degrees"
     assert not told(Recording(m["t"], 30.0 * m["q"], m["tau"]), "degrees", chain("RR", limit=0.3))  # nor degrees
 
 
@@ -250,4 +250,4 @@ def test_the_position_named_is_the_one_furthest_outside():
     q = 1.0 + 1.5 * m["q"]
     q[500], q[700] = 4.5, -3.0  # 3.5 and 4 from the middle
     (text, _) = told(Recording(m["t"], q, m["tau"]), "limits", Robot("chain", tuple(joints)))
-    assert text.startswith("2 samples lie outside the limits -1 to 3, such as -3")
+    assert text.startswith("2 samples are outside the limits -1 to 3, such as -3")

@@ -115,7 +115,7 @@ def test_uneven_steps_are_told_from_even_ones():
     for jitter, is_told in ((1e-3, True), (1e-7, False)):
         found = told(Recording(m["t"] + jitter * (np.arange(2000) % 2), m["q"], m["tau"]))
         assert ("jitter" in found) == is_told and ("rate" in found) != is_told
-    assert found["rate"][0].text == "200 Hz, evenly sampled, 2000 samples, 9.995 s"
+    assert found["rate"][0].text == "200 Hz, uniformly sampled, 2000 samples, 9.995 s"
 
 
 def test_four_uneven_samples_are_enough_for_a_cubic():
@@ -123,7 +123,7 @@ def test_four_uneven_samples_are_enough_for_a_cubic():
     even = repaired(Recording(t, (t**3)[:, None], t[:, None]), standstill=False)
     assert np.allclose(np.diff(even.t), even.t[1]) and len(even) >= 3
     assert np.allclose(even.q[:, 0], even.t**3, atol=1e-12) and np.allclose(even.tau[:, 0], even.t)
-    with pytest.raises(RecordingError, match="has 3 samples; that is too few"):
+    with pytest.raises(RecordingError, match="has 3 samples, which is too few"):
         repaired(Recording(t[:3], (t[:3] ** 3)[:, None], t[:3, None]), standstill=False)
 
 
@@ -159,7 +159,7 @@ def test_limits_have_a_slack_of_two_percent(shift, is_told):
     if found:
         x = m["q"][:, 0] + shift
         outside = np.flatnonzero(np.abs(x) > 3.12)
-        assert f"{len(outside)} samples lie outside the limits -3 to 3" in found[0].text
+        assert f"{len(outside)} samples are outside the limits -3 to 3" in found[0].text
         assert found[0].row == 1 + outside[0] and found[0].channel == "q1"
 
 
@@ -287,11 +287,11 @@ def still(before: float, after: float) -> Recording:
 def test_standstill_of_a_fifth_of_a_second_is_cut(before, after):
     recording = still(before, after)
     (found,) = told(recording)["standstill"]
-    assert "identify cuts these off" in found.text
+    assert "identify removes these parts" in found.text
     cut = repaired(recording, stamps=False, resample=False)
     # the window of 0.1 s in which motion is measured may begin before it
     assert len(recording) - len(cut) == pytest.approx(200 * (before + after), abs=45)
-    assert cut.notes[-1].startswith("standstill cut off")
+    assert cut.notes[-1].startswith("standstill removed")
     assert (cut.first_row > 1) == (before > 0)
 
 
@@ -355,7 +355,7 @@ def test_what_is_cut_off_is_standstill_and_no_more():
     first, last = parts_of(recording)[0]
     cut = repaired(recording, stamps=False, resample=False)
     assert (cut.t[0], cut.t[-1]) == (recording.t[first], recording.t[last]) and len(cut) == last - first + 1
-    assert cut.notes[-1] == f"standstill cut off: {recording.t[first]:.3g} s at the start, " + (
+    assert cut.notes[-1] == f"standstill removed: {recording.t[first]:.3g} s at the start, " + (
         f"{recording.t[-1] - recording.t[last]:.3g} s at the end"
     )
 

@@ -77,8 +77,8 @@ def test_saturation_is_told_of_both_sides_at_the_longest_run():
     tau[1200:1206, 0] = -1.5
     upper, lower = told(recorded(tau=tau), "saturation")
     assert (upper.row, lower.row) == (501, 1201)
-    assert upper.text.startswith("12 samples stand at the largest value 1.5")
-    assert lower.text.startswith("6 samples stand at the smallest value -1.5")
+    assert upper.text.startswith("12 samples are at the largest value 1.5")
+    assert lower.text.startswith("6 samples are at the smallest value -1.5")
 
 
 @pytest.mark.parametrize(("width", "is_told"), [(0.02, False), (0.06, True)])
@@ -145,8 +145,8 @@ def test_jitter_is_described_without_gaps_and_repeats():
     t[1500:] += 1.0
     q = np.sin(np.outer(t, [1.0, 2.0]))
     (found,) = told(Recording(t, q, q + np.cos(t)[:, None]), "jitter")
-    assert found.text.startswith("about 200 Hz, unevenly sampled: 1999 of 1999 steps differ")
-    assert "(from 4 to 1e+03 ms, deviation 1 ms)" in found.text and found.row == 2
+    assert found.text.startswith("about 200 Hz, non-uniformly sampled: 1999 of 1999 steps differ")
+    assert "(from 4 to 1e+03 ms, standard deviation 1 ms)" in found.text and found.row == 2
 
 
 def test_the_first_uneven_step_is_named_by_the_row_it_leads_to():
@@ -164,7 +164,7 @@ def test_time_that_goes_back_far_is_another_log(step, back, is_two_logs):
     q = np.sin(np.outer(np.arange(400), [0.02, 0.03]))
     (found,) = told(Recording(t, q, q), "backward stamps")
     assert (found.level == "error") == is_two_logs and found.row == 201
-    assert f"1 times, by {back:.4g} s at most" in found.text
+    assert f"1 times, by at most {back:.4g} s" in found.text
 
 
 def test_what_never_changes_is_told_as_that_alone():

@@ -33,7 +33,7 @@ def test_weak_excitation_is_held_by_physics():
     training, other = [recording(1, 0.12, 400)], recording(2, 0.7)
     problem, estimate = estimated(ROBOT, training, other, estimator="auto")
     assert estimate.estimator == "physical"
-    assert any("left-out folds" in note for note in estimate.notes)
+    assert any("held-out folds" in note for note in estimate.notes)
     assert unseen_part(problem, estimate) < 0.5 * unseen("wls", training, other)
 
 

@@ -109,22 +109,22 @@ def test_files_are_found_in_the_data_folder(tmp_path: Path):
     path = written(tmp_path, PLANAR.replace("planar2r", "mine.toml"))
     (tmp_path / "run.csv").rename(data / "run.csv")
     assert read_campaign(path, data).robot.name == "mine"
-    with pytest.raises(CampaignError, match=r"'mine.toml' is not in .*; name the folder of the logs with --data"):
+    with pytest.raises(CampaignError, match=r"'mine.toml' is not in .*; give the folder of the logs with --data"):
         read_campaign(path)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("format = 1", "format = 2", "'format': the file must say format = 1"),
-        ("[filter]", "[filters]", r"'filters': this key is not known; did you mean 'filter'\?"),
+        ("format = 1", "format = 2", "'format': the file must contain format = 1"),
+        ("[filter]", "[filters]", r"'filters': this key is unknown; did you mean 'filter'\?"),
         (
             "cutoff_hz = 5\nder",
             "cutof_hz = 5\nder",
-            r"'filter.cutof_hz': this key is not known; did you mean 'cutoff_hz'",
+            r"'filter.cutof_hz': this key is unknown; did you mean 'cutoff_hz'",
         ),
-        ("gains = [2, 3]", 'gains = ["?", "?"]', r"""'drive.gains': this is still "\?": fill in"""),
-        ('effort_unit = "A"', 'effort_unit = "?"', r"""'columns.effort_unit': this is still "\?": fill in"""),
+        ("gains = [2, 3]", 'gains = ["?", "?"]', r"""'drive.gains': this is still "\?"; replace it"""),
+        ('effort_unit = "A"', 'effort_unit = "?"', r"""'columns.effort_unit': this is still "\?"; replace it"""),
         (
             'effort_unit = "A"',
             'effort_unit = "amps"',
@@ -145,8 +145,8 @@ def test_files_are_found_in_the_data_folder(tmp_path: Path):
             "needs outer",
         ),
         ("rate_hz = 50\n", "", "needs both cutoff_hz and rate_hz"),
-        ('robot = "planar2r"', "", "name the robot"),
-        ("train = [", "train = [3, ", "a log is the name of a file or a table, not 3"),
+        ('robot = "planar2r"', "", "the robot is missing; name"),
+        ("train = [", "train = [3, ", "a log must be the name of a file or a table, not 3"),
         ("[logs]", "[logs", "this is not valid TOML"),
         (
             'derivative = "parabola"',
@@ -219,7 +219,7 @@ def test_new_campaign_of_a_log_with_more_joints(tmp_path: Path):
     path.write_text(text)
     campaign = read_campaign(path)
     recording = campaign.recording(campaign.train[0])
-    assert recording.qd is None and any("dq1 ... are left out" in note for note in recording.notes)
+    assert recording.qd is None and any("dq1 ... are ignored" in note for note in recording.notes)
 
 
 def test_new_campaign_of_a_slide_names_its_unit(tmp_path: Path):

@@ -85,8 +85,8 @@ def test_a_load_that_is_not_there_is_doubted(campaign, found):
     wrong = replace(campaign, train=campaign.train[:1], validate=(replace(campaign.validate[0], load=None),))
     wrong = replace(wrong, validate=(replace(wrong.validate[0], load=Load(2.5, (0.0, 0.0, -1.5))),))
     reasons = identify(wrong).verdict.reasons
-    assert any("is predicted better without its load" in reason for reason in reasons)
-    assert not any("without its load" in reason for reason in found.verdict.reasons)
+    assert any("is predicted better without its payload" in reason for reason in reasons)
+    assert not any("without its payload" in reason for reason in found.verdict.reasons)
 
 
 def test_loads_that_cannot_be(campaign):

@@ -20,4 +20,4 @@ def test_what_is_missing_is_named_and_nothing_else(tmp_path):
     assert checks_off(Recording(t, some, tau=some, qd=some, channels=channels), robot) == ()
     (tmp_path / "free.urdf").write_text(ARM.format(name="arm").replace('type="revolute"', 'type="continuous"'))
     endless = checks_off(Recording(t, some, tau=some, qd=some, channels=channels), read_robot(tmp_path / "free.urdf"))
-    assert len(endless) == 1 and "limits of position" in endless[0]
+    assert len(endless) == 1 and "position limits" in endless[0]

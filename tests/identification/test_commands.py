@@ -123,7 +123,7 @@ def test_without_a_reference_ratios_are_found() -> None:
     asked = replace(planted, command=Command(delay=0.0075, reference="none"))
     result = minertia.identify(replace(asked, train=(log,)))
     assert isinstance(result.problem, CommandProblem)
-    assert "nothing fixes the scale" in " ".join(result.verdict.reasons)
+    assert "the scale is not identifiable" in " ".join(result.verdict.reasons)
     found = {(r["joint"], r["ratio"]): r for r in ratios(result.estimate.servo)}
     for j, joint in enumerate(ARM.coordinate_names):
         damping, friction = found[joint, "FV+KD/KP"], found[joint, "FC/KP"]
@@ -236,7 +236,7 @@ def test_what_would_have_no_effect_is_refused() -> None:
     with pytest.raises(MinertiaError, match="loads of logs"):
         loaded = (Log(log, load=Load(1.0)),)
         minertia.identify(replace(campaign, robot=ARM.with_parameters(BODIES), links="robot", train=loaded))
-    with pytest.raises(MinertiaError, match="cannot judge the fit"):
+    with pytest.raises(MinertiaError, match="cannot validate the fit"):
         minertia.identify(replace(campaign, validate=(log,)))
 
 
@@ -246,7 +246,7 @@ def test_positions_that_cannot_be_radians_are_refused() -> None:
     campaign = Campaign(
         ARM, (Recording(t=t, q=u, channels={"command": u}),), command=Command(**GAINS), links="physical"
     )
-    with pytest.raises(MinertiaError, match=r'turns: are they degrees\? \(then state angle = "deg"'):
+    with pytest.raises(MinertiaError, match=r'turns; check whether they are in degrees \(then set angle = "deg"'):
         minertia.identify(campaign)
 
 
@@ -321,7 +321,7 @@ def test_a_known_load_in_one_log_fixes_the_scale(seconds: float) -> None:
     campaign = replace(planted, command=asked, train=(Log(empty), Log(loaded, load=load)))
     result = minertia.identify(campaign)
     assert isinstance(result.problem, CommandProblem)
-    assert any("the load that you gave" in reason for reason in result.verdict.reasons)
+    assert any("the payload that you gave" in reason for reason in result.verdict.reasons)
     for name in ("KP1", "KP2", "MX2", "MXR1", "FC2"):
         assert result.estimate.value(name) == pytest.approx(TRUE[name], rel=0.01), name
 
@@ -329,7 +329,7 @@ def test_a_known_load_in_one_log_fixes_the_scale(seconds: float) -> None:
 def test_a_load_as_reference_is_refused_where_it_fixes_nothing() -> None:
     log = recorded(Campaign(ARM, command=Command(**GAINS), links="physical"), seconds=1.0)
     campaign = Campaign(ARM, (log,), command=Command(kp="?", reference="load"), links="physical")
-    with pytest.raises(MinertiaError, match="needs a fitted log with a load"):
+    with pytest.raises(MinertiaError, match="needs a training log with a known"):
         minertia.identify(campaign)
     robot = ARM.with_parameters(BODIES)
     with pytest.raises(MinertiaError, match='links = "physical"'):

@@ -90,7 +90,7 @@ def test_values_that_mean_another_thing_are_not_compared(seed: int) -> None:
     assert {value.name for value in found.unlike} == {"FV1", "FC1", "OFF1", "FV2", "FC2", "OFF2"}
     assert {value.name for value in found.in_one} == {"FS1@0.3", "FS2@0.3"}
     assert not found.differing, [(v.name, v.apart) for v in found.differing]
-    assert any("only in one of them: FS1@0.3, FS2@0.3" in sentence for sentence in found.sentences())
+    assert any("only in one of the models: FS1@0.3, FS2@0.3" in sentence for sentence in found.sentences())
     data = found.to_dict()
     assert data["differing"] == 0 and [p["differs"] for p in data["parameters"]].count(True) == 0
 

@@ -56,7 +56,7 @@ def test_a_push_is_found_and_spoils_no_value() -> None:
     fit = fit_of(CAMPAIGN, log)
     rows = fit.pushed[0].any(axis=1)
     assert rows[600:800].all() and rows.mean() < 0.6 and not rows[:450].any()
-    assert "left out of the fit" in " ".join(fit.notes) and "of log" in " ".join(fit.notes)
+    assert "excluded from the fit" in " ".join(fit.notes) and "of log" in " ".join(fit.notes)
     spoilt = fit_of(replace(CAMPAIGN, command=replace(CAMPAIGN.command, leave_out_contact=False)), log)
     assert not spoilt.pushed[0].any()
     assert np.median(errors(fit)) < 0.01 < 0.1 < np.median(errors(spoilt))
@@ -98,7 +98,7 @@ def test_what_the_loop_explains_is_no_push() -> None:
 def test_a_push_in_an_unseen_log_is_told_with_what_is_left_of_the_rest() -> None:
     campaign = replace(CAMPAIGN, train=(recorded(None),), validate=(recorded((3.0, 4.0), seed=1),))
     told = " ".join(minertia.identify(campaign).verdict.reasons)
-    assert "something else seems to push the robot" in told and "is left of the other rows" in told
+    assert "seems to contain external contact" in told and "residual of the other rows" in told
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_offsets_give_way_where_they_stand_for_the_weights() -> None:
     asked = replace(CAMPAIGN, train=(log,), command=Command(kp="same", kd="?", delay=0.0075))
     result = minertia.identify(asked)
     names = [p.name for p in result.parameters]
-    assert "offsets were taken to be zero" in " ".join(result.verdict.reasons)
+    assert "offsets were assumed to be zero" in " ".join(result.verdict.reasons)
     assert not any(name.startswith("OFF") for name in names)
 
 

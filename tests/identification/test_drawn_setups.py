@@ -49,7 +49,7 @@ def test_wrong_set_ups_of_every_kind(kind: str):
 def test_a_repeated_motion_is_told_as_such():
     result = judged(right_setup(small_robots(), "repeated", 5))
     assert result.verdict.is_good
-    assert any("is the same motion as log1.csv" in reason for reason in result.verdict.reasons)
+    assert any("is the same motion as the training log log1.csv" in reason for reason in result.verdict.reasons)
 
 
 @needs_shared

@@ -134,9 +134,9 @@ def test_a_campaign_file_reads_two_encoders_and_gear_ratios(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("elastic", "said"),
     [
-        (ElasticJoints(joints=(1, 2)), "on which side it was measured"),
+        (ElasticJoints(joints=(1, 2)), "for the side on which it was measured"),
         (ElasticJoints(joints=(3,), encoder="motor"), "3"),
-        (ElasticJoints(joints=("j1", 1), encoder="motor"), "each one once"),
+        (ElasticJoints(joints=("j1", 1), encoder="motor"), "each once"),
         (ElasticJoints(joints=(1, 2), stiffness=(100.0,), encoder="motor"), "2 joints are elastic"),
     ],
 )
@@ -151,7 +151,7 @@ def test_what_is_missing_is_said(elastic: ElasticJoints, said: str) -> None:
 def test_two_encoders_are_asked_for_where_the_log_has_one() -> None:
     log = Recording(t=np.arange(200) / 100, q=np.zeros((200, 2)), channels={"command": np.zeros((200, 2))})
     campaign = replace(CAMPAIGN, elastic=replace(CAMPAIGN.elastic, encoder="both"))
-    with pytest.raises(MinertiaError, match="one encoder where two"):
+    with pytest.raises(MinertiaError, match="one encoder per joint, but two"):
         made_log(campaign, "log", log)
 
 

@@ -47,13 +47,13 @@ def test_the_joint_that_is_elastic_is_named(side: str, joint: int) -> None:
     log = sprung_log(campaign, PLANTED, seed=joint)
     notes = said(campaign, log if side == "both" else one_side(log, side))
     assert named(notes) == [f"j{joint}"]
-    assert "spring between motor and link" in notes[0] or "ahead of its link" in notes[0]
+    assert "spring between motor proportional to the effort" in notes[0] or "proportional to the effort" in notes[0]
 
 
 def test_the_verdict_of_a_rigid_fit_says_that_something_is_missing() -> None:
     logs = [sprung_log(CAMPAIGN, PLANTED, seed=seed, seconds=3.0) for seed in (0, 1)]
     rigid = minertia.identify(replace(RIGID, train=logs[:1], validate=logs[1:]))
-    assert "a rigid fit misses it" in " ".join(rigid.verdict.reasons)
+    assert "a rigid fit does not model" in " ".join(rigid.verdict.reasons)
 
 
 @pytest.mark.parametrize("seed", FEW_AND_MORE)

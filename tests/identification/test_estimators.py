@@ -91,7 +91,7 @@ def test_the_covariance_under_forgetting_is_that_of_a_weighted_fit(forgetting: f
 def test_one_estimator_has_one_name() -> None:
     """Old names work until 1.0.0, say the new one, and appear in no record."""
     for old, name in OLD_NAMES.items():
-        with pytest.warns(OldName, match=f"'{old}' is called '{name}'"):
+        with pytest.warns(OldName, match=f"'{old}' has been renamed to '{name}'"):
             assert Campaign("planar2r", estimator=old).estimator == name
     assert not set(OLD_NAMES) & set(ESTIMATORS)
     page = (Path(mi.__file__).parents[2] / "studio" / "src" / "options.ts").read_text(encoding="utf-8")

@@ -112,7 +112,7 @@ def test_parameters_that_act_together_are_named_together():
     robot = read_robot("puma560")
     motion = fourier_motion(robot, 300, 1, joints=[1])
     found = excitation(observe(linear_model(robot), [motion]))
-    together = [s for s in found.not_excited.values() if "only together with" in s]
+    together = [s for s in found.not_excited.values() if "only in combination with" in s]
     assert together
     assert all(name in sentence for name, sentence in found.not_excited.items())
 
@@ -198,7 +198,7 @@ def test_coupled_wrist():
 
 def test_bad_motions_are_refused(setting):
     robot, model, motion = setting
-    with pytest.raises(ShapeError, match="samples first"):
+    with pytest.raises(ShapeError, match="with one row per sample"):
         observe(model, [replace(motion, q=motion.q.T)])
     broken = motion.tau.copy()
     broken[7, 2] = np.nan

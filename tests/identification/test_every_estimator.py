@@ -92,4 +92,4 @@ def test_instruments_from_the_command_line(run, tmp_path):
     code, out, err = run(*command)
     assert code == 0 and "EMPS, iv" in out, err
     code, _, err = run(*command, "--effects", "viscous,load_coulomb")
-    assert code == 2 and "leave load_coulomb out" in err
+    assert code == 2 and "remove load_coulomb from" in err

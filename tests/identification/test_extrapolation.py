@@ -36,9 +36,9 @@ def told(result, motion) -> tuple[str, ...]:
 def test_a_small_motion_does_not_tell_of_a_large_one():
     small, large = recording(1, 0.1), recording(2, 0.9)
     found = told(fitted(ROBOT, [small]), large)
-    assert any("not known well enough" in text for text in found)
+    assert any("not known accurately enough" in text for text in found)
     assert any("positions outside" in text for text in found) and any(
-        "faster than in the fit" in text for text in found
+        "faster than in the training logs" in text for text in found
     )
     assert not told(fitted(ROBOT, [recording(k, 0.9) for k in (2, 3, 4)]), recording(5, 0.4))
 

@@ -173,7 +173,7 @@ def test_evaluation():
     rows = np.searchsorted(M["t"], times - 1e-9)
     np.testing.assert_allclose(exact, M["tau"][rows], atol=1e-4)
     np.testing.assert_allclose(evaluated_at(times, M["t"], 0.9 * M["tau"], evaluation), 0.9 * exact, atol=1e-12)
-    with pytest.raises(FilterError, match="too short to judge"):
+    with pytest.raises(FilterError, match="too short to evaluate"):
         evaluation_times(M["t"][:400], evaluation)
-    with pytest.raises(FilterError, match="too few to judge"):
+    with pytest.raises(FilterError, match="too few to evaluate"):
         evaluated_at(times, M["t"][:2], M["tau"][:2], evaluation)

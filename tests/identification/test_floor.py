@@ -99,9 +99,9 @@ def test_files_state_a_floor(tmp_path: Path) -> None:
 def test_what_cannot_be_a_floor_is_refused() -> None:
     with pytest.raises(InputError, match="no frame called 'nose'"):
         loop_model(replace(CAMPAIGN, floor=Floor(("nose",))), 1 / RATE)
-    with pytest.raises(CampaignError, match="midpoint rule alone"):
+    with pytest.raises(CampaignError, match="midpoint rule only"):
         loop_model(replace(CAMPAIGN, command=Command(**GAINS, integrator="euler", step=0.001)), 1 / RATE)
-    with pytest.raises(MinertiaError, match="touches of Floor must be a list of texts"):
+    with pytest.raises(MinertiaError, match="touches of Floor must be a list of strings"):
         Floor(3)  # type: ignore[arg-type]
 
 

@@ -37,7 +37,7 @@ KINDS = (
     *("noise", "exchanged", "turned round", "all but nothing", "all but constant"),
     *("far too large", "far too small", "mixed", "cut off"),
 )
-HELP = "gives no instruments; excite the robot better"  # what instrumental variables ask for
+HELP = "gives no instruments; use a better excitation"  # what instrumental variables ask for
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_values_that_no_robot_has_come_with_a_result_and_a_sentence(run, tmp_pat
     plain = mi.identify(mi.Campaign(robot, recording, **(how | {"estimator": "wls"})))
     np.testing.assert_allclose(result.beta, plain.beta, rtol=1e-6, atol=1e-9)
     assert result.estimate.verdict["status"] == NOT_FOUND and not result.verdict.is_good
-    assert any("no physically consistent robot" in reason for reason in result.verdict.reasons)
+    assert any("no physically consistent parameters" in reason for reason in result.verdict.reasons)
     assert not result.model().is_physical
     mi.write_robot(robot, tmp_path / "arm.urdf")
     names = ["t", *(f"{word}{j + 1}" for word in ("q", "tau") for j in range(robot.n))]
@@ -88,7 +88,7 @@ def test_values_that_no_robot_has_come_with_a_result_and_a_sentence(run, tmp_pat
     given = ("--physical", "--fix", f"{parameter}={value}", "--effects", "viscous")
     code, out, err = run("identify", tmp_path / "arm.urdf", tmp_path / "run.csv", *given, "--out", tmp_path / "result")
     assert code == 0 and "there is no physically consistent robot, with ZZR1" in out and "NOT good" in out, err
-    assert "arm.urdf: not written: no real robot can have these values" in err and "try --physical" not in err
+    assert "arm.urdf: not written: the parameters are not physically consistent" in err and "try --physical" not in err
     assert mi.read_model(tmp_path / "result" / "model.toml").evidence["physical"]["status"] == NOT_FOUND
 
 

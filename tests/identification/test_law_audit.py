@@ -43,14 +43,14 @@ def test_stated_gains_that_disagree_are_named(logged: Recording) -> None:
     assert [finding.level for finding in told] == ["info", "info"]
     wrong = replace(PLANTED.command, kp=(150.0, 50.0))
     (warning,) = [f for f in law_findings(logged, wrong) if f.level == "warning"]
-    assert warning.channel == "tau2" and "kp = 50 is stated and the efforts ask for 8" in warning.text
+    assert warning.channel == "tau2" and "kp = 50 is given, but the efforts correspond to 8" in warning.text
     assert not any(f.level == "warning" for f in law_findings(logged, Command()))  # nothing is stated
 
 
 def test_efforts_that_no_law_makes_and_logs_without_commands(logged: Recording) -> None:
     noise = np.random.default_rng(0).normal(size=logged.q.shape)
     told = list(law_findings(replace(logged, tau=noise), PLANTED.command))
-    assert len(told) == 2 and all("do not follow the commands" in f.text and f.level == "info" for f in told)
+    assert len(told) == 2 and all("no control law explains the efforts" in f.text and f.level == "info" for f in told)
     assert list(law_findings(replace(logged, channels={}), PLANTED.command)) == []
 
 
@@ -63,7 +63,7 @@ def test_the_law_of_a_real_axis() -> None:
     named = replace(campaign, columns=replace(campaign.map, command=("q_ref1",)))
     (log,) = prepare_campaign(named).train
     (finding,) = [f for f in log.findings if f.check == "law"]
-    assert "follow the commands" in finding.text
+    assert "by the commands" in finding.text
     recording = log.recording
     assert recording is not None
     law = fitted_law(recording, recording.channels["command"][:, 0], 0, named.command)

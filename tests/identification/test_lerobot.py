@@ -111,4 +111,4 @@ def test_other_tables_are_read_as_before(tmp_path):
 @pytest.mark.parametrize(("angle", "unit"), [("rad", "radians"), ("deg", "degrees")])
 def test_the_unit_that_is_taken_for_granted_is_told(tmp_path, angle, unit):
     log = read_recording(dataset(tmp_path), robot(), ColumnMap(episode=0, angle=angle), effort=False)
-    assert any(f"taken as {unit}" in note for note in log.notes)
+    assert any(f"assumed to be in {unit}" in note for note in log.notes)

@@ -123,8 +123,8 @@ def test_uneven_stamps(robot: Robot, logs: list[Path], filter: Filter, monkeypat
     asked = campaign(robot, uneven, filter)
     assert_same(*both(asked, monkeypatch))
     recording = prepare_campaign(asked).train[0].recording
-    assert any("resampled from uneven steps" in note for note in recording.notes)
-    assert any("standstill cut off" in note for note in recording.notes)
+    assert any("resampled from non-uniform steps" in note for note in recording.notes)
+    assert any("standstill removed" in note for note in recording.notes)
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_page_and_notes(robot: Robot, logs: list[Path], monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "LONG_BYTES", 0)
     ready = prepare_campaign(campaign(robot, logs))
     notes = ready.train[0].recording.notes
-    assert any("standstill cut off" in note for note in notes) and any("read in blocks" in note for note in notes)
+    assert any("standstill removed" in note for note in notes) and any("read in blocks" in note for note in notes)
     result = identify(ready)
     assert "read in blocks" in "\n".join(audit_lines(result))
 
@@ -181,7 +181,7 @@ def test_page_and_notes(robot: Robot, logs: list[Path], monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("in_blocks")
 def test_training_is_no_validation(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONG_BYTES", 0)
-    with pytest.raises(MinertiaError, match="was used to fit"):
+    with pytest.raises(MinertiaError, match="was used for fitting"):
         identify(campaign(robot, [logs[0], logs[0]]))
 
 

@@ -130,7 +130,7 @@ def test_numbers_of_a_damaged_model(saved, tmp_path, old: str, new: str, said: s
     assert shown in text[text.index("[unknowns]") :]
     head, tail = text.split("[unknowns]", 1)
     path.write_text(f"{head}[unknowns]{tail.replace(shown, new, 1)}")
-    with pytest.raises(DescriptionError, match=f"the model is damaged.*{said}"):
+    with pytest.raises(DescriptionError, match=f"the model file is damaged.*{said}"):
         read_model(path)
 
 
@@ -146,7 +146,7 @@ def test_files_that_are_no_models(result, tmp_path):
     with pytest.raises(DescriptionError, match="format 7"):
         read_model(path)
     path.write_text("kind = 'identified model'\nformat = 1\n")
-    with pytest.raises(DescriptionError, match="not complete"):
+    with pytest.raises(DescriptionError, match="incomplete"):
         read_model(path)
     write_model(result.model(), path, force=True)
     text = path.read_text()

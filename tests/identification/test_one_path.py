@@ -62,14 +62,14 @@ def test_a_campaign_takes_what_people_have():
     for logs in (recording, [recording], mi.Log(recording), motion):
         assert len(mi.Campaign(robot, logs).train) == 1
     assert mi.Campaign(robot, recording, joints=2).joints == robot.coordinate_names[1:]
-    with pytest.raises(mi.MinertiaError, match="a log is the path of a file, a recording or a motion, not int"):
+    with pytest.raises(mi.MinertiaError, match="a log must be the path of a file, a recording or a motion, not int"):
         mi.Campaign(robot, [3])
-    with pytest.raises(mi.MinertiaError, match="a campaign needs a robot"):
+    with pytest.raises(mi.MinertiaError, match="a campaign must be a robot"):
         mi.Campaign(3, recording)
-    with pytest.raises(mi.MinertiaError, match="the campaign names its logs"):
+    with pytest.raises(mi.MinertiaError, match="the campaign already names the robot and the logs"):
         mi.identify(mi.Campaign(robot, recording), recording)
     wider = replace(recording, q=np.c_[recording.q, recording.q], tau=np.c_[recording.tau, recording.tau])
-    with pytest.raises(mi.MinertiaError, match="has 4 joints where .* has 2 coordinates"):
+    with pytest.raises(mi.MinertiaError, match="has 4 joints, but .* has 2 coordinates"):
         mi.identify(robot, wider)
 
 

@@ -119,7 +119,7 @@ def test_feasibility_of_base_parameters():
     bad = feasibility(space, beta)
     assert not bad.is_feasible and bad.slack < 0
     assert bad.is_witness_checked
-    assert "no physical robot" in bad.sentence
+    assert "not physically consistent" in bad.sentence
 
 
 def test_a_witness_is_not_negative_on_any_robot_that_exists():

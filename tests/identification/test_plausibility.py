@@ -20,7 +20,7 @@ from tests.identification.motions import fourier_motion
 ROBOT = read_robot("puma560_physical")
 
 
-UNITS = {"q": "are they degrees", "t": "are these seconds", "": ""}
+UNITS = {"q": "are in degrees", "t": "are in seconds", "": ""}
 CASES = [
     pytest.param(unit, words, effects, marks=() if unit and effects else pytest.mark.slow)
     for unit, words in UNITS.items()
@@ -84,7 +84,10 @@ def test_twice_the_residual_and_two_percent_more_is_no_robot(monkeypatch, free, 
     found = sentence(monkeypatch, [free, free], [physical, physical], [1.0, 1.0])
     assert (found is not None) == is_told
     if found is not None:
-        assert f"leaves {100 * physical:.3g} % of them, this fit {100 * free:.3g} %" in found and "most at" not in found
+        assert (
+            f"relative residual of {100 * physical:.3g} %, this fit {100 * free:.3g} %" in found
+            and "most at" not in found
+        )
 
 
 @pytest.mark.parametrize(("physical", "is_told"), [(0.09, False), (0.12, True)])

@@ -74,7 +74,9 @@ def test_a_value_that_the_prior_gives_is_called_so_and_is_as_uncertain_as_the_pr
     size = dict(zip(found.linear.names, np.abs(found.linear.nominal()), strict=True))
     assert len(held) > 5
     assert all(p.deviation > 0.2 * USUAL * size[p.name] for p in held)
-    assert f"{len(held)} of {len(found.parameters)} values come from the prior rather than from the data" in str(found)
+    assert f"{len(held)} of {len(found.parameters)} values are determined by the prior rather than by the data" in str(
+        found
+    )
     assert all(p.interval[0] < p.value < p.interval[1] for p in held)
 
 

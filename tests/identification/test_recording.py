@@ -59,7 +59,7 @@ def test_parts_share_what_cannot_change_and_copy_what_can():
 
 def test_shapes_are_checked():
     m = motion()
-    with pytest.raises(ShapeError, match="samples first"):
+    with pytest.raises(ShapeError, match="with one row per sample"):
         Recording(m["t"], m["q"], m["tau"].T)
 
 
@@ -159,7 +159,7 @@ def test_npz_that_is_cut_off(tmp_path: Path):
     for name, content in (("short", whole[:-3000]), ("changed", whole[:place] + bytes(80) + whole[place + 80 :])):
         path = tmp_path / f"{name}.npz"
         path.write_bytes(content)
-        with pytest.raises(RecordingError, match="cut short|damaged"):
+        with pytest.raises(RecordingError, match="truncated|damaged"):
             list(iter_blocks(path, ROBOT))
 
 
@@ -290,7 +290,7 @@ def test_every_command_about_logs_takes_a_topic(tmp_path: Path, run, command: st
     assert code == 2 and "in 2 topics (/desired, /measured); choose one with topic: --topic /desired" in err
     code, out, err = run(*args, "--topic", "/measured")
     assert "topic" not in err, err
-    assert code == 0 or "do not show the load" in err, err  # it need not be one
+    assert code == 0 or "do not determine the payload" in err, err  # it need not be one
     assert command != "campaign new" or 'topic = "/measured"' in out
 
 
@@ -383,7 +383,7 @@ def test_headers_recognised(tmp_path: Path, names: dict[str, str], unit: str):
     same(recording, m)
     assert recording.effort_unit == unit
     assert (recording.qd is None) == ("qd" not in names)
-    assert any("taken to be in" in note for note in recording.notes)
+    assert any("assumed to be in" in note for note in recording.notes)
 
 
 def test_units_signs_offsets(tmp_path: Path):

@@ -36,28 +36,31 @@ def reading(tmp_path: Path, text: str | bytes, name: str = "run.csv", columns: C
     [
         ("", "the file is empty"),
         (HEAD, "a header and no rows"),
-        ("t,q1,q2\n0,1,2\n", "no columns of efforts for the 2 coordinates"),
+        ("t,q1,q2\n0,1,2\n", "no columns of efforts are recognised for the 2 coordinates"),
         ("t,q1,q2,tau1\n0,1,2,3\n", r"column 'tau2': there is no such column \(effort of joint 'j2'"),
         ("q1,q2,tau1,tau2\n1,2,3,4\n", "there is no time column"),
         (
             HEAD + "0,1,2,3,4\n1,2,3",
-            r"column 'q2', row 2: the line holds 3 of 5 values; does the log end in the middle",
+            r"column 'q2', row 2: the line has 3 of 5 values; check whether the log was truncated",
         ),
-        (HEAD + "0,1,2,3,4\n1,2,3,4,5,6\n", r"row 2: the line holds 6 values; the header names 5"),
+        (HEAD + "0,1,2,3,4\n1,2,3,4,5,6\n", r"row 2: the line has 6 values, but the header names 5"),
         (HEAD + "0,1,2,3,4\n1,2,oops,4,5\n", r"column 'q2', row 2: 'oops' is not a number"),
-        (HEAD + "0,1,2,3,4\n" + HEAD + "1,2,3,4,5\n", r"row 2: 't' is not a number; a second header"),
-        (HEAD + "0,1,2,3,4\n,1,2,3,4\n", r"column 't', row 2: the time is not a number; leave .* --drop-torn"),
-        ("t,q1,q2,tau1,tau2,q1,q2,tau1,tau2\n" + ",".join("123456789") + "\n", "does the file hold two robots"),
-        ("0,1,2,3,4\n1,2,3,4,5\n", "the first line holds numbers, not names"),
+        (HEAD + "0,1,2,3,4\n" + HEAD + "1,2,3,4,5\n", r"row 2: 't' is not a number; this is a second header"),
+        (HEAD + "0,1,2,3,4\n,1,2,3,4\n", r"column 't', row 2: the time is not a number; drop .* --drop-torn"),
+        (
+            "t,q1,q2,tau1,tau2,q1,q2,tau1,tau2\n" + ",".join("123456789") + "\n",
+            "check whether the file contains two robots, and",
+        ),
+        ("0,1,2,3,4\n1,2,3,4,5\n", "the first line contains numbers, not names"),
         (
             b"# d\xe9j\xe0 vu\n" + HEAD.encode() + b"0,1,2,3,4\n",
-            "not a table of text in UTF-8; save it as CSV in UTF-8",
+            "not a text table in UTF-8; save it as CSV in UTF-8",
         ),
-        ((HEAD + "0,1,2,3,4\n").encode("utf-16"), "not a table of text in UTF-8; save it as CSV in UTF-8"),
-        ("t;q1;q2;tau1;tau2\n0,5;1;2;3;4\n", r"decimal sign a comma\? write columns.decimal = ',' into '.*run.toml'"),
+        ((HEAD + "0,1,2,3,4\n").encode("utf-16"), "not a text table in UTF-8; save it as CSV in UTF-8"),
+        ("t;q1;q2;tau1;tau2\n0,5;1;2;3;4\n", r"decimal sign is a comma, write columns.decimal = ',' into '.*run.toml'"),
         (HEAD + "2026-01-01 00:00:00.5,1,2,3,4\n", "write times as numbers of seconds"),
         (HEAD.upper() + "0,1,2,3,4\n", r"write columns.q = \[\"c1\", \"c2\"\] into .*the log has: T, Q1"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "is not a table of text"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "is not a text table"),
     ],
 )
 def test_sentence(tmp_path: Path, text: str | bytes, message: str):
@@ -83,7 +86,7 @@ def test_broken_files_of_every_format(tmp_path: Path):
         with pytest.raises(RecordingError):
             reading(tmp_path, b"this is nothing of the sort" * 9, name)
     whole = gzip.compress((HEAD + "0,1,2,3,4\n" * 5000).encode())
-    with pytest.raises(RecordingError, match="ends too early"):
+    with pytest.raises(RecordingError, match="is truncated"):
         reading(tmp_path, whole[: len(whole) // 2], "b.csv.gz")
 
 
@@ -168,7 +171,7 @@ def with_outlier(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("name", "change", "columns", "message"),
     [
-        ("q1", lambda x: x * 1e300, None, r"column 'q1', row 2: the value is .*which no robot measures"),
+        ("q1", lambda x: x * 1e300, None, r"column 'q1', row 2: the value is .*is implausible; correct the log"),
         ("tau2", with_outlier, None, r"column 'tau2', row 5: the value is -1e\+200, .*units, ratios and gains"),
         (
             "tau1",
@@ -176,7 +179,12 @@ def with_outlier(x: np.ndarray) -> np.ndarray:
             ColumnMap(effort_unit="A", drive=Drive(gains=(1e9, 1.0))),
             r"column 'tau1', row .*gains",
         ),
-        ("t", lambda x: x * 1e-300, None, r"column 't', row 1: the times run from 0 s to .* which no clock tells"),
+        (
+            "t",
+            lambda x: x * 1e-300,
+            None,
+            r"column 't', row 1: the times run from 0 s to .* which is implausible; check the unit of time",
+        ),
         ("t", lambda x: x * 1e300, None, r"column 't', row 1: the times run .*time_unit"),
     ],
 )

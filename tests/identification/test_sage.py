@@ -63,7 +63,7 @@ def test_what_is_wrong_is_told_with_its_file_and_row(tmp_path: Path) -> None:
     log = folder(tmp_path / "a")
     text = (log / "state_motor.csv").read_text()
     (log / "state_motor.csv").write_text(text.replace("[5.5, -5.5, 1]", "[5.5, __import__('os'), 1]"))
-    with pytest.raises(RecordingError, match=r"state_motor.csv.*row 7.*no list of numbers"):
+    with pytest.raises(RecordingError, match=r"state_motor.csv.*row 7.*not a list of numbers"):
         read_recording(log, ROBOT, effort=False)
     (log / "state_motor.csv").write_text(text.replace("[5.5, -5.5, 1]", "[5.5, -5.5]"))
     with pytest.raises(RecordingError, match="differ in length from row to row"):
@@ -72,5 +72,5 @@ def test_what_is_wrong_is_told_with_its_file_and_row(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no rows of STATE_MOTOR with timestamp and positions"):
         read_recording(log, ROBOT, effort=False)
     (log / "state_motor.csv").write_text(text.replace(", 1]", "]"))
-    with pytest.raises(RecordingError, match=r"has 2 positions in a row where control.csv has 3"):
+    with pytest.raises(RecordingError, match=r"has 2 positions per row, but control\.csv has 3"):
         read_recording(log, ROBOT, effort=False)

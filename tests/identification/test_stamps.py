@@ -52,7 +52,7 @@ def test_bursts_are_spread_evenly(size: int, period: float, inside: float, jitte
     tracemalloc.stop()
     assert most < 20e6 and len(even) == ROWS
     assert np.ptp(np.diff(even.t)) < 1e-9 and np.abs(even.t - EVEN - even.t[0]).max() < 0.05
-    assert any("bursts" in note and "evenly spaced" in note for note in even.notes)
+    assert any("bursts" in note and "uniformly spaced" in note for note in even.notes)
     assert [(f.level, f.check) for f in audit(found) if f.check in ("bursts", "gaps", "repeated stamps", "jitter")] == [
         ("info", "bursts")
     ]
@@ -113,7 +113,7 @@ def test_the_command_says_it_in_one_line(run: Run, tmp_path: Path, monkeypatch: 
             monkeypatch.setattr(recorded, "LONG_BYTES", 0 if long else 10**9)
             code, said, err = run("identify", "planar2r", tmp_path / f"{name}.csv")
             assert code == 2 and said == "" and err.splitlines()[-1].startswith("minertia: ") and "rate_hz" in err
-            assert "samples; that is too few" not in err
+            assert "samples, which is too few" not in err
 
 
 @pytest.mark.parametrize("rows", [slice(None), slice(10, 12)])
@@ -132,7 +132,7 @@ def test_temperatures_of_no_numbers_are_left_out() -> None:
     warm = np.full((ROWS, 2), 30.0)
     warm[5, 0] = np.nan
     found = repaired(recording(EVEN + 0.002 * np.sin(np.arange(ROWS)), channels={"temperature": warm}))
-    assert not found.channels and any("temperatures left out" in note for note in found.notes)
+    assert not found.channels and any("temperatures are ignored" in note for note in found.notes)
 
 
 JITTERED = EVEN + 0.002 * np.sin(np.arange(ROWS))

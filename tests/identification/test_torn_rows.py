@@ -50,7 +50,7 @@ def test_without_being_asked_every_torn_row_is_named(torn):
     with pytest.raises(RecordingError) as caught:
         read_recording(torn, ROBOT)
     assert caught.value.row == 5 and "3 of 5 values" in str(caught.value)
-    assert "7 rows are torn (5, 9, 12, 40, 41, 77, 1999)" in str(caught.value)  # the others can be read
+    assert "7 rows are malformed (5, 9, 12, 40, 41, 77, 1999)" in str(caught.value)  # the others can be read
     assert "--drop-torn" in str(caught.value) and "drop_torn = true in [columns]" in str(caught.value)
 
 
@@ -79,7 +79,7 @@ def test_dropped_and_counted(torn, rows, delay):
         np.testing.assert_allclose(recording.q, whole["q"][kept], atol=1e-12)
         np.testing.assert_allclose(recording.t, whole["t"][kept], atol=1e-12)
     (finding,) = [f for f in audit(recording, ROBOT) if f.check == "torn rows"]
-    assert "9 rows are torn" in finding.text and "dropped" in finding.text and finding.row == 5
+    assert "9 rows are malformed" in finding.text and "dropped" in finding.text and finding.row == 5
 
 
 def test_the_clock_of_a_log_without_time_goes_on(torn):
@@ -107,7 +107,7 @@ def test_blanks_between_values(tmp_path):
 def test_another_format_is_not_taken_for_damage(tmp_path):
     path = write_csv(tmp_path / "run.csv", table(motion(2), q="q", tau="tau"))
     tear(path, {row: lambda cells: ",".join(cells[:-1]) for row in range(1, 1001)})
-    with pytest.raises(RecordingError, match="1000 of 2000 rows are torn: that is no damage"):
+    with pytest.raises(RecordingError, match="1000 of 2000 rows are malformed, too many for accidental damage"):
         read_recording(path, ROBOT, drop_torn=True)
     with pytest.raises(RecordingError) as caught:
         read_recording(path, ROBOT)
@@ -126,7 +126,7 @@ def test_long_logs_count_all_of_them(torn, monkeypatch):
     monkeypatch.setattr(recorded, "BLOCK", 400)
     ready = prepare_campaign(Campaign(ROBOT, [torn], columns=ColumnMap(drop_torn=True)))
     (finding,) = [f for f in ready.train[0].findings if f.check == "torn rows"]
-    assert "9 rows are torn" in finding.text
+    assert "9 rows are malformed" in finding.text
     assert len(list(ready.train[0])) > 1
 
 
@@ -145,10 +145,10 @@ def test_commands(run, tmp_path, way):
         (folder / "c.toml").write_text(text)
         command = ["identify", "--campaign", folder / "c.toml", "--out", folder / "out"]
     code, _, err = run(*command, *more)
-    assert code == 0 and "8 rows are torn" in err
-    assert "8 rows are torn" in (folder / "out" / "report.html").read_text()
+    assert code == 0 and "8 rows are malformed" in err
+    assert "8 rows are malformed" in (folder / "out" / "report.html").read_text()
     if way == "option":
-        assert "8 rows are torn" in run("check", log, *more)[1]
+        assert "8 rows are malformed" in run("check", log, *more)[1]
         for args in (
             ("significance", robot, log),
             ("validate", folder / "out" / "model.toml", log),

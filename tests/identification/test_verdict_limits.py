@@ -51,7 +51,7 @@ def judged(own: float, rival: float, training: float = 0.02) -> Verdict:
 def test_a_rival_decides_where_it_is_clearly_better(own, rival, is_good, word):
     found = judged(own, rival, training=own)
     assert found.is_good == is_good
-    assert found.reasons[0] == f"on 1 unseen log the residual is {100 * own:.3g} % of the effort"
+    assert found.reasons[0] == f"on 1 validation log the residual is {100 * own:.3g} % of the effort"
     assert f"{word} the nominal model there ({100 * rival:.3g} %)" in found.reasons
 
 
@@ -69,7 +69,7 @@ def test_the_mean_over_unseen_logs_is_compared():
     for rivals, is_good in (((0.04, 0.12), True), ((0.04, 0.07), False), ((0.11, 0.04), True)):
         other = {"another": tuple(residuals(r) for r in rivals)}
         found = verdict(Evidence(training, (), (), NOTHING_LEFT_OUT, unseen, other))
-        assert found.is_good == is_good and found.reasons[0].startswith("on 2 unseen logs the residual is 8 %")
+        assert found.is_good == is_good and found.reasons[0].startswith("on 2 validation logs the residual is 8 %")
 
 
 @pytest.mark.parametrize(("own", "is_told"), [(0.07, False), (0.08, True)])
@@ -77,7 +77,7 @@ def test_much_more_on_unseen_motion_is_told(own, is_told):
     found = judged(own, 0.3, training=0.05)
     told = [reason for reason in found.reasons if "times that of the training" in reason]
     assert found.is_good and bool(told) == is_told
-    assert not told or told[0].startswith("the residual on unseen motion is 1.6 times")
+    assert not told or told[0].startswith("the residual on validation motion is 1.6 times")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,9 @@ def test_joints_that_are_not_explained(worst, grade):
         (limit,) = found.to_dict()["limits"]
         assert limit["joint"] == "j2" and limit["figure"] == worst and "in a" in limit["what"]
         assert found.limits[0].sentence in found.reasons and "j2" in found.predicts
-    assert any("joint j2: 120 % of its effort is left" in reason for reason in found.reasons) == (grade == "not good")
+    assert any("joint j2: the relative residual of its effort is 120 %" in reason for reason in found.reasons) == (
+        grade == "not good"
+    )
 
 
 def test_two_lines_say_what_a_model_predicts_and_what_it_knows():
@@ -126,13 +128,18 @@ def test_two_lines_say_what_a_model_predicts_and_what_it_knows():
     evidence = Evidence(residuals(0.05), (), tuple(each), NOTHING_LEFT_OUT, (residuals(0.06),), {})
     found = verdict(evidence)
     assert found.lines == (
-        "predicts efforts: yes, 6 % is left of unseen motion",
+        "predicts efforts: yes, relative residual 6 % on validation logs",
         "knows values: 3 of 4 to 30 % or better, half of these to 3 %",
     )
-    assert verdict(replace(evidence, faults=("a wrong unit",))).predicts.startswith("predicts efforts: no, 6 % is left")
-    assert verdict(replace(evidence, parameters=())).knows == "knows values: none was fitted"
+    assert verdict(replace(evidence, faults=("a wrong unit",))).predicts.startswith(
+        "predicts efforts: no, relative residual 6 %"
+    )
+    assert verdict(replace(evidence, parameters=())).knows == "parameter accuracy: no parameter was fitted"
     limited = replace(evidence, unseen=(residuals(0.06, (0.06, 0.5), (0.06, 0.5)),))
-    assert verdict(limited).predicts == "predicts efforts: with limits, 6 % is left of unseen motion; limits at j2"
+    assert (
+        verdict(limited).predicts
+        == "predicts efforts: with limits, relative residual 6 % on validation logs; limits at j2"
+    )
 
 
 def test_what_stands_against_a_model_is_said_wherever_it_is_used():
@@ -174,7 +181,7 @@ def test_the_worst_log_of_a_joint_is_named():
     unseen = [residuals(0.1, (r, 0.1), (0.15, 0.1), log) for r, log in ((2.0, "a"), (4.0, "b"), (3.0, "c"))]
     found = verdict(Evidence(training, (), (), NOTHING_LEFT_OUT, tuple(unseen), {}))
     (text,) = [reason for reason in found.reasons if "hardly any effort" in reason]
-    assert "in b," in text and "400 % of it is left" in text
+    assert "in b," in text and "its relative residual of 400 % is not meaningful" in text
 
 
 def test_a_joint_without_any_effort_is_nothing_to_judge_by():
@@ -203,7 +210,7 @@ def test_much_more_on_left_out_folds_is_told(own, is_told):
     folds = LeftOut(10 * np.array([own, own]), np.array([10.0, 10.0]), 100)
     found = verdict(Evidence(residuals(0.05), (), (), folds))
     assert found.is_good and any("1.6 times the residual of the training" in r for r in found.reasons) == is_told
-    assert f"on left-out folds the residual is {100 * own:.3g} % of the effort" in found.reasons
+    assert f"on held-out folds the residual is {100 * own:.3g} % of the effort" in found.reasons
 
 
 def test_without_folds_or_unseen_logs_nothing_is_good():
@@ -225,9 +232,9 @@ def test_a_joint_that_hardly_moved_is_a_limit_and_the_others_decide():
     assert verdict(evidence).grade == "not good"
     found = verdict(replace(evidence, unmoved={"j2": 5.0}))
     assert found.grade == "usable" and [limit.joint for limit in found.limits] == ["j2"]
-    assert "hardly moved in the fit" in found.reasons[3] and "57 % of its effort" in found.reasons[3]
-    assert "on 1 unseen log the residual is 2 % of the effort" in found.reasons
-    assert "these figures are without j2" in found.reasons
+    assert "hardly moved in the training logs" in found.reasons[3] and "57 % of its effort" in found.reasons[3]
+    assert "on 1 validation log the residual is 2 % of the effort" in found.reasons
+    assert "these figures exclude j2" in found.reasons
     assert verdict(replace(evidence, unmoved={"j1": 5.0})).grade == "not good"
     assert verdict(replace(evidence, unmoved={"j1": 5.0, "j2": 5.0})).grade == "not good"
     assert verdict(replace(evidence, unmoved={"j2": 5.0}, faults=("units",))).grade == "not good"

@@ -121,7 +121,7 @@ def test_masses_that_are_missing_leave_checks_unjudged():
     result = found(replace(case, campaign=replace(case.campaign, robot=bare)))
     assert result.verdict.is_good
     (told,) = result.verdict.not_judged
-    assert "has no masses: the size of the efforts" in told and told in result.verdict.reasons
+    assert "has no masses: the scale of the efforts" in told and told in result.verdict.reasons
     wrong = next(c for k in range(9) if (c := wrong_case(robot, "joints exchanged", k)) is not None)
     judged = found(replace(wrong, campaign=replace(wrong.campaign, robot=bare)))
     assert not judged.verdict.is_good and any("exchanged" in cause for cause in causes(judged))
@@ -135,10 +135,7 @@ def test_a_suspicion_says_what_to_change_with_figures():
     assert first.check == "signs" and "signs = [" in first.change and "in [drive]" in first.change
     assert first.before.masses is not None and first.after.masses is not None
     assert first.after.masses < 0.5 * first.before.masses
-    assert (
-        f"{100 * first.after.masses:.2g} % of the efforts instead of {100 * first.before.masses:.2g} %"
-        in first.sentence
-    )
+    assert f"{100 * first.after.masses:.2g} % instead of {100 * first.before.masses:.2g} %" in first.sentence
     data = result.to_dict()["verdict"]
     assert data["suspicions"][0]["check"] == "signs" and data["reasons"][0] == first.sentence
 

@@ -91,7 +91,7 @@ def test_a_load_is_named_when_it_is_taken_up_and_put_down(levels):
     assert up.mass == pytest.approx(MASS, abs=4 * up.deviation) and up.deviation < 0.2
     assert 39.5 <= down.since <= 41.5 and down.before == pytest.approx(MASS, abs=0.05)
     assert down.mass == pytest.approx(0.0, abs=4 * down.deviation)
-    assert re.match(r"load changed: 0 -> 1\.[89]\d* \+- 0\.\d+ kg since 15\.\d s", up.sentence())
+    assert re.match(r"payload changed: 0 -> 1\.[89]\d* \+- 0\.\d+ kg since 15\.\d s", up.sentence())
 
 
 @pytest.mark.parametrize(("kind", "runs"), [("two", 3), *(pytest.param(k, 20, marks=pytest.mark.slow) for k in KINDS)])
@@ -236,7 +236,7 @@ def test_the_c_sees_what_python_sees(levels, precision, tmp_path):
 
 def test_levels_go_through_files_and_refuse_what_they_are_not(levels):
     assert WatchLevels.from_dict(levels.to_dict()) == levels
-    with pytest.raises(InputError, match="no levels"):
+    with pytest.raises(InputError, match="not a valid file"):
         WatchLevels.from_dict({"joints": ["a"]})
     with pytest.raises(InputError, match="other joints"):
         OnlineWatch(ARM, replace(levels, joints=tuple("abcdef")))

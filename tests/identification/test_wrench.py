@@ -118,7 +118,7 @@ def test_a_sensor_that_is_turned_on_its_flange_is_found() -> None:
     mount = Rotation.from_euler("z", 45, degrees=True).as_matrix()
     tool, poses = drawn(5, mount=mount)
     reading = settled_reading(poses, WrenchOptions(), GRAVITY)
-    assert reading.is_turned and "turned by 4" in " ".join(reading.notes)
+    assert reading.is_turned and "rotated by 4" in " ".join(reading.notes)
     found = solve_wrench(poses, reading, lambda step: None).wrench
     turned = Rotation.from_matrix(found.mount.axes.T @ mount @ Rotation.from_rotvec(tool.tilt).as_matrix())
     assert turned.magnitude() < np.deg2rad(0.5) and found.load[0] == pytest.approx(tool.load[0], abs=0.05)
@@ -293,7 +293,7 @@ def test_the_command_writes_a_model_that_validates(tmp_path: Path, capsys, monke
     ("orientation", "neither the joints"),
     ("few", "2 poses are too few"),
     ("vertical", "tilt the sensor"),
-    ("same file", "was used to fit"),
+    ("same file", "was used for fitting"),
 ])  # fmt: skip
 def test_errors_are_one_sentence(tmp_path: Path, wrong: str, said: str) -> None:
     _, poses = drawn(10, N=2 if wrong == "few" else 8)

@@ -101,4 +101,4 @@ def test_a_result_of_the_command_line_is_a_model_of_the_studio(tmp_path):
         assert made["state"] == "done", made
         content = (arm / "result" / "model.toml").read_bytes()
         (arm / "result" / "model.toml").write_bytes(content + b"# a thought\n")
-        assert c.get(f"/api/jobs/{made['name']}").json()["stale"] == ["made before result/model.toml changed"]
+        assert c.get(f"/api/jobs/{made['name']}").json()["stale"] == ["computed before result/model.toml changed"]

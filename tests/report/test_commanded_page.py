@@ -29,12 +29,12 @@ def test_the_page_says_scale_loops_residuals_and_what_cannot_be_seen(tmp_path: P
     written = fit_page(result, result.model())
     text = page_text(written)
     for part in (
-        "nothing fixes the scale: values are ratios, in units of kp",
+        "the scale is not identifiable: values are ratios, in units of kp",
         "Position loops",
-        "kd holds viscous friction, too: ",
+        "kd includes viscous friction: ",
         "IA/KP",
-        "100 % is a joint that follows its command at once",
-        "Distance from the command",
+        "100 % corresponds to a joint that follows its command immediately.",
+        "Tracking error",
         "mrad",
         "steps of the simulation between rows",
     ):

@@ -222,7 +222,7 @@ def test_a_load_has_one_measure_of_uncertainty_and_names_the_flange(
     assert "set_target_payload, in (0.1, 0, 0) from 'lower'" in text
     assert f"cog = [{load.com[0] - 0.1:.5g}".rstrip("0") in text
     text = seen(chromium, tmp_path / "unknown.html")
-    assert "no flange frame is known on 'lower'" in text and "set_target_payload" not in text
+    assert "no flange frame on 'lower'" in text and "set_target_payload" not in text
 
 
 def seen(chromium: Any, file: Path) -> str:

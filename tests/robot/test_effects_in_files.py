@@ -1,4 +1,4 @@
-"""Every effect in description files: held, or named where a format has no place for it."""
+"""Every effect in description files: held, or named where a format cannot represent for it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_the_format_number_tells_older_programs_what_they_cannot_read(robot):
 
 
 def lost(notes) -> str:
-    return " ".join(note.text for note in notes if note.level == "warning" and "has no place" in note.text)
+    return " ".join(note.text for note in notes if note.level == "warning" and "cannot represent" in note.text)
 
 
 def test_urdf_names_what_it_cannot_hold(robot, tmp_path):
     said = lost(write_robot(robot, tmp_path / "robot.urdf"))
     assert all(name in said for name in VALUES) and "URDF" in said
-    assert "the stiffness of a spring (KS1" in said and "the cubic friction (FVC2" in said
+    assert "the stiffness of a joint spring (KS1" in said and "the cubic friction (FVC2" in said
     again = read_robot(tmp_path / "robot.urdf", gravity=robot.gravity)
     held = {name: v for name, v in robot.effect_values.items() if name not in VALUES}
     assert again.effect_values == pytest.approx(held)

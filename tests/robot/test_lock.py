@@ -33,7 +33,7 @@ def test_followers_are_locked_with_the_joint_they_follow():
     robot = random_robot(1, mimic=True, n=4)
     small = locked(robot, {"j1": 0.4})
     assert [joint.name for joint in small.joints] == ["j2", "j3"]
-    with pytest.raises(DescriptionError, match="follows another one"):
+    with pytest.raises(DescriptionError, match="follows another joint"):
         locked(robot, {"j4": 0.4})
 
 

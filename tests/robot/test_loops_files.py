@@ -62,11 +62,11 @@ def test_a_seed_beside_the_file_chooses_the_branch(tmp_path: Path) -> None:
         ({"NJ": "3"}, "NJ must be at least NL"),
         ({"sigma": "{0,0,0,0,0,0}", "theta": "{th1,th2,th3,th4,th5,th6}"}, "sigma must be 2"),
         ({"ant": "{0,1,0,3,4,5}"}, "names the cut joint 5"),
-        ({"ant": "{0,1,5,3,4,2}"}, "goes in a circle"),
-        ({"ant": "{0,1,6,3,4,2}"}, "which is no link"),
-        ({"mu": "{2,0,1,0,0,0}"}, "'mu' must hold 0"),
-        ({"mu": "{1,1,1,0,0,0}"}, "3 joints of the loop 'j5' are active (j1, j2, j3), but they move only 2"),
-        ({"mu": "{1,0,0,0,0,0}"}, "has mobility 2, but its active joints (j1) are 1"),
+        ({"ant": "{0,1,5,3,4,2}"}, "form a cycle"),
+        ({"ant": "{0,1,6,3,4,2}"}, "which is not a link"),
+        ({"mu": "{2,0,1,0,0,0}"}, "'mu' must contain 0"),
+        ({"mu": "{1,1,1,0,0,0}"}, "3 joints of the loop 'j5' are active (j1, j2, j3), but they span only 2"),
+        ({"mu": "{1,0,0,0,0,0}"}, "has mobility 2, but its number of active joints is 1 (j1)"),
     ],
 )
 def test_symoro_loops_that_make_no_sense(tmp_path: Path, changes: dict[str, str], said: str) -> None:
@@ -142,7 +142,7 @@ def test_couplings_of_urdf_plus_are_followers(tmp_path: Path) -> None:
         (urdf(CONSTRAINT.format(b=0.5, c=0.4).replace('<child link="rocker"/>', "")), "has no <child>"),
         (urdf(LOOP.format(b=0.5, c=0.4), ("true", "true", "false")), "2 joints of the loop 'pin' are active"),
         (urdf(LOOP.format(b=0.5, c=0.4), ("true", "maybe", "false")), "must be true or false"),
-        (urdf(LOOP.format(b=0.5, c=9.0)), "cannot close from any start"),
+        (urdf(LOOP.format(b=0.5, c=9.0)), "cannot close from any initial"),
     ],
 )
 def test_bad_loops_in_urdf(tmp_path: Path, text: str, said: str) -> None:
@@ -155,8 +155,8 @@ def test_bad_loops_in_urdf(tmp_path: Path, text: str, said: str) -> None:
     ("beside", "said"),
     [
         ('passive = ["wheel"]', "'wheel', which does not move"),
-        (BESIDE.format(b=0.5, c=0.4).replace('"rocker"', '"roker"'), "'roker', which is no link or joint"),
-        ('[[loop]]\nname = "pin"\nkind = "revolute"\n', "has this loop already"),
+        (BESIDE.format(b=0.5, c=0.4).replace('"rocker"', '"roker"'), "'roker', which is not a link or joint"),
+        ('[[loop]]\nname = "pin"\nkind = "revolute"\n', "has this loop"),
         ("[[joint]]\n", "joint"),
     ],
 )
@@ -201,7 +201,7 @@ def test_mjcf_without_actuators_takes_the_order_of_the_file(tmp_path: Path) -> N
     pytest.importorskip("mujoco")
     robot = read(tmp_path, "bars.xml", mjcf(actuator=""))
     assert robot.coordinate_names == ("crank",)
-    assert "does not say which joints are active; taken in its order: crank" in notes(robot)
+    assert "does not mark active joints; taken in file order: crank" in notes(robot)
 
 
 def test_mjcf_general_loop_and_its_mass_of_nothing(tmp_path: Path) -> None:

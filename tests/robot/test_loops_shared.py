@@ -114,7 +114,7 @@ def test_values_of_letters_need_a_seed_that_closes_with_them() -> None:
     text = toml_text(read("AKR3000.par"))
     for name, value in VALUES.items():
         text = text.replace(f'\n{name} = "unknown"', f"\n{name} = {value}")
-    with pytest.raises(mi.MinertiaError, match="the seed is not closed"):
+    with pytest.raises(mi.MinertiaError, match="the seed is not a closed configuration"):
         parse_toml(text, "rams.toml", ReadOptions())
     head, tables = text.split("[[loop]]", 1)
     for name, value in SEED.items():

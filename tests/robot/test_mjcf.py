@@ -98,7 +98,7 @@ FEATURES = {
         <joint name="k" axis="1 0 0"/><inertial mass="1" pos="1 0 0" diaginertia="0.1 0.1 0.1"/></body></body>
         </worldbody></mujoco>""",
     "gravity": arm(head='<option gravity="1 2 3"/>'),
-    "gravity off": arm(head='<option><flag gravity="disable"/></option>'),
+    "disables gravity": arm(head='<option><flag gravity="disable"/></option>'),
     "free base": f"""<mujoco><worldbody><body name="floor"/><body name="trunk" pos="0 0 1" quat="1 1 0 0"><freejoint/>
         {FULL}<body name="bag" pos="0 0.1 0">{BALL}</body><body name="leg" pos="0.1 0 0"><joint name="j" axis="0 1 0"/>
         {BALL}</body></body></worldbody></mujoco>""",
@@ -307,10 +307,10 @@ BAD = {
     "wrong root": ("<robot/>", "root element"),
     "document type": ('<!DOCTYPE m [<!ENTITY a "b">]><mujoco/>', "document types"),
     "too deep": ("<mujoco><worldbody>" + "<body>" * 300 + "</body>" * 300 + "</worldbody></mujoco>", "nested more"),
-    "nothing moves": ("<mujoco><worldbody><body name='a'/></worldbody></mujoco>", "no joint"),
+    "nothing moves": ("<mujoco><worldbody><body name='a'/></worldbody></mujoco>", "no movable joint"),
     "nan mass": (one(BALL.replace('"1"', '"nan"', 1)), "'mass' of <inertial> is not a finite number"),
     "inf": (one(BALL.replace("0.1 0 0", "0 -INF 0")), "'pos' of <inertial> is not a finite number"),
-    "too large": (one(BALL.replace("0.1 0 0", "0 1e400 0")), "MuJoCo refuses"),
+    "too large": (one(BALL.replace("0.1 0 0", "0 1e400 0")), "MuJoCo rejects"),
     "large": (one(BALL.replace("0.1 0 0", "0 1e200 0")), "larger than 1e+100"),
     "negative mass": (one(BALL.replace('"1"', '"-1"', 1)), "body 'a' moves"),
     "no mass": (one(""), "body 'a' moves"),
@@ -325,7 +325,7 @@ BAD = {
     ),
     "free beside fixed": (
         f"<mujoco><worldbody><body><freejoint/>{BALL}</body><body><joint/>{BALL}</body></worldbody></mujoco>",
-        "moves on the ground beside it",
+        "moves relative to the world independently of it; remove one of them",
     ),
     "free below": (one(f"{BALL}<body><freejoint/>{BALL}</body>"), "top level"),
     "include": ("<mujoco><include file='x.xml'/></mujoco>", "'x.xml' cannot be found"),
@@ -337,11 +337,11 @@ BAD = {
     ),
     "circle": (
         arm(extra='<equality><joint joint1="j1" joint2="j2"/><joint joint1="j2" joint2="j1"/></equality>'),
-        "circle",
+        "break the cycle",
     ),
     "unknown joint": (arm(extra='<equality><joint joint1="j1" joint2="zz"/></equality>'), "zz"),
     "offsets": (arm(extra='<custom><numeric name="minertia_offset" data="1"/></custom>'), "one number per joint"),
-    "order": (arm(extra='<custom><numeric name="minertia_order" data="1 1"/></custom>'), "not an order"),
+    "order": (arm(extra='<custom><numeric name="minertia_order" data="1 1"/></custom>'), "not a permutation"),
 }  # fmt: skip
 
 
@@ -363,7 +363,7 @@ def test_refusals_name_the_line():
 
 
 def test_bases_that_cannot_float():
-    with pytest.raises(DescriptionError, match="moves on the ground by joint 'j1'"):
+    with pytest.raises(DescriptionError, match="is connected to the world by joint 'j1'"):
         read(arm(), base="floating")
     with pytest.raises(DescriptionError, match="carry joints"):
         read(FEATURES["replicate"], base="floating")

@@ -144,10 +144,10 @@ def test_encodings_are_kept(tmp_path: Path) -> None:
 def test_templates_that_do_not_fit(tmp_path: Path) -> None:
     robot = parse(two_joints())
     for other in (TOOL, two_joints().replace('"j2"', '"j3"')):
-        with pytest.raises(DescriptionError, match="not the same in the robot"):
+        with pytest.raises(DescriptionError, match="differs between the robot"):
             write_urdf(robot, tmp_path / "out.urdf", other)
     more = two_joints().replace("</robot>", link("c") + joint("f", "b", "c", "fixed") + "</robot>")
-    with pytest.raises(DescriptionError, match="knows no link 'c'"):
+    with pytest.raises(DescriptionError, match="has no link 'c'"):
         write_urdf(robot, tmp_path / "out.urdf", more)
     with pytest.raises(DescriptionError, match="cannot be read"):
         write_urdf(robot, tmp_path / "out.urdf", tmp_path / "nothing.urdf")

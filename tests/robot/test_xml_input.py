@@ -98,7 +98,7 @@ def test_what_is_no_finite_number_names_owner_attribute_and_line(text: str) -> N
 
 
 def test_hints() -> None:
-    with pytest.raises(DescriptionError, match="point for decimals"):
+    with pytest.raises(DescriptionError, match="decimal point"):
         number(Element("mass", {"value": "1,0"}, "f", 3, 0), "value", "x")
     with pytest.raises(DescriptionError, match="expand the xacro"):
         number(Element("mass", {"value": "${m}"}, "f", 3, 0), "value", "x")

@@ -57,9 +57,9 @@ class Gone(Follower):
 
     def read(self):
         if self.k == self.last:
-            raise DriverError("the robot ended the connection")
+            raise DriverError("the robot closed the connection")
         return super().read()
 
     def stop(self):
         super().stop()
-        raise DriverError("the robot ended the connection")
+        raise DriverError("the robot closed the connection")

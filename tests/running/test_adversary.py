@@ -42,12 +42,12 @@ def with_value(key: str, value: object) -> Callable[[dict[str, Any]], None]:
 
 
 RECORDS = [
-    *((with_value("passed", value), "was not passed") for value in (False, 1, "true", [True])),
-    *((with_value("driver", value), "was not passed") for value in ("ur", "ros2", "SIM", "sim ", "", ["sim"])),
-    *((with_value("aborted", value), "was not passed") for value in ("'j1' jumped", " ", True, 0, ["x"])),
+    *((with_value("passed", value), "did not pass") for value in (False, 1, "true", [True])),
+    *((with_value("driver", value), "did not pass") for value in ("ur", "ros2", "SIM", "sim ", "", ["sim"])),
+    *((with_value("aborted", value), "did not pass") for value in ("'j1' jumped", " ", True, 0, ["x"])),
     *((with_value("speeds", v), "did not reach 100 %") for v in ([], [0.5], [2.0], ["1"], [True], [NAN], "1.0", 1.0)),
-    *((with_value("rate", v), "commands a second|no rate") for v in (NAN, 250.0, "125", True, -125.0, float("inf"))),
-    *((with_value("motion", value), "another motion") for value in ("", "0" * 64, ["x"], True)),
+    *((with_value("rate", v), "commands per second|no rate") for v in (NAN, 250.0, "125", True, -125.0, float("inf"))),
+    *((with_value("motion", value), "another trajectory") for value in ("", "0" * 64, ["x"], True)),
     *((with_value("description", value), "another robot") for value in ("", "0" * 64, 1)),
     *((with_value("limits", value), "other limits") for value in ("", "0" * 64, False)),
     *((with_value("format", value), "only format") for value in (1, 3, "2", [2])),
@@ -107,7 +107,7 @@ def test_limits_that_no_joint_has_are_not_believed(tmp_path: Path, velocity: flo
     """Exporters of URDF write such numbers where nobody knows one."""
     found = gate_limits(tmp_path, with_limits(velocity=velocity))
     np.testing.assert_allclose(found.limits.velocity, 10.0)
-    assert "limits of velocity of 'j1'" in found.sentence and "assumed: 10 rad/s" in found.sentence
+    assert "velocity limits of 'j1'" in found.sentence and "assumed: 10 rad/s" in found.sentence
     np.testing.assert_allclose(gate_limits(tmp_path, with_limits(velocity=45.0)).limits.velocity, 45.0)
 
 
@@ -184,5 +184,5 @@ def test_readings_that_are_no_numbers_end_the_run(q: Any) -> None:
 def test_a_motion_that_does_not_begin_where_the_robot_stands_by_a_turn() -> None:
     driver = Follower(lambda k, r: r._replace(q=r.q + 2 * np.pi))
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert "the motion begins at" in log.aborted and driver.k == 0
+    assert "the trajectory begins at" in log.aborted and driver.k == 0
     assert PERIOD < 1 and HERE.shape == (2,)

@@ -52,12 +52,12 @@ def test_a_row_is_a_state_and_the_command_sent_after_it():
 @pytest.mark.parametrize(
     "change, said",
     [
-        (lambda r: moved(r, 1, 0.11), "joint 'knee' is 0.11 away from its command"),
+        (lambda r: moved(r, 1, 0.11), "joint 'knee' has a tracking error of 0.11"),
         (lambda r: moved(r, 0, -0.06), "joint 'hip' jumped by"),
         (lambda r: r._replace(effort=np.array([0.0, -5.1])), "joint 'knee' needs an effort of -5.1"),
-        (lambda r: r._replace(effort=np.array([np.nan, 0])), "joint 'hip' tells no effort"),
-        (lambda r: moved(r, 1, np.nan), "joint 'knee' tells no position"),
-        (lambda r: r._replace(effort=None), "tells no efforts any more"),
+        (lambda r: r._replace(effort=np.array([np.nan, 0])), "joint 'hip' reports no effort"),
+        (lambda r: moved(r, 1, np.nan), "joint 'knee' reports no position"),
+        (lambda r: r._replace(effort=None), "no longer reports efforts"),
     ],
 )
 def test_a_fault_ends_the_run_in_the_period_in_which_it_shows(change, said):
@@ -121,11 +121,11 @@ def test_a_noisy_encoder_is_no_fault():
     assert not any(log.aborted for log in climb(driver, motion(), GUARD))
 
 
-@pytest.mark.parametrize("tells", [lambda r: None, lambda r: r._replace(t=1.0)], ids=["nothing", "nothing new"])
+@pytest.mark.parametrize("tells", [lambda r: None, lambda r: r._replace(t=1.0)], ids=["nothing", "no new"])
 def test_a_silent_robot_is_stopped_by_the_watchdog(tells):
     driver = changed(BAD, tells)
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert "told nothing new for 5 periods (50 ms)" in log.aborted
+    assert "reported no new state for 5 periods (50 ms)" in log.aborted
     assert driver.reads == BAD + WATCHDOG and WATCHDOG <= 5
     assert driver.stopped_at == BAD and len(log.t) == BAD
 
@@ -148,13 +148,13 @@ def test_a_few_lost_messages_are_no_silence():
 def test_a_robot_silent_from_the_start():
     driver = changed(0, lambda r: None)
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert "told nothing new" in log.aborted and len(log.t) == 0 and driver.k == 0
+    assert "reported no new" in log.aborted and len(log.t) == 0 and driver.k == 0
 
 
 def test_a_robot_that_stands_elsewhere_gets_no_command():
     driver = changed(0, lambda r: moved(r, 1, 0.02))
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert "joint 'knee' is at -0.18 and the motion begins at -0.2" in log.aborted and driver.k == 0
+    assert "joint 'knee' is at -0.18, but the trajectory begins at -0.2" in log.aborted and driver.k == 0
 
 
 def test_a_person_stops_it():
@@ -181,7 +181,7 @@ def test_ctrl_c_stops_the_robot_and_keeps_the_log():
 def test_a_connection_that_ends_keeps_the_log():
     driver = Gone(BAD)
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert log.aborted.startswith("the robot ended the connection; the stop failed, too")
+    assert log.aborted.startswith("the robot closed the connection; stopping the robot failed as well")
     assert len(log.t) == BAD and driver.stopped_at == BAD
 
 
@@ -200,7 +200,7 @@ def test_a_fault_of_the_program_stops_the_robot_and_keeps_the_log():
 def test_a_robot_without_a_clock_gets_no_more_commands(from_period):
     driver = changed(from_period, lambda r: r._replace(t=float("nan")))
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert log.aborted == "the robot tells no time" and driver.stopped_at == driver.k == len(log.t) == from_period
+    assert log.aborted == "the robot reports no time" and driver.stopped_at == driver.k == len(log.t) == from_period
     assert np.isfinite(log.commanded).all()
 
 
@@ -229,7 +229,7 @@ def test_joints_without_a_bound_leave_the_others_watched():
 
 @pytest.mark.parametrize("speeds", [[], [0.0], [1.1], [0.5, float("nan")]])
 def test_speeds_nobody_runs_at(speeds):
-    with pytest.raises(InputError, match="parts of the motion's own"):
+    with pytest.raises(InputError, match="fractions of the trajectory's own speed"):
         climb(Follower(), motion(), GUARD, speeds=speeds)
 
 

@@ -103,7 +103,7 @@ def test_a_silent_robot_is_told_to_stay():
     with FakeRosbridge(silent_after=30) as robot, RosbridgeDriver(robot.url, NAMES, wait=0.05) as driver:
         driver.is_simulated = True  # its stamps go on with the commands
         (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert "told nothing new for 5 periods" in log.aborted and len(log.t) == 30
+    assert "reported no new state for 5 periods" in log.aborted and len(log.t) == 30
     stays = [m for m in robot.heard if m["op"] == "publish"][-1]["msg"]["data"]
     np.testing.assert_allclose(stays, log.q[-1])
 
@@ -121,7 +121,7 @@ def test_a_silent_robot_is_told_to_stay():
 def test_what_is_no_state_is_a_sentence(says):
     with FakeRosbridge(says=says) as robot, RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver:
         (log,) = climb(driver, motion(), GUARD, speeds=[0.1])
-    assert "no JointState" in log.aborted
+    assert "not a JointState" in log.aborted
 
 
 def test_states_of_other_joints_are_passed_over():
@@ -132,7 +132,7 @@ def test_states_of_other_joints_are_passed_over():
 def test_nobody_there_and_names_twice():
     with pytest.raises(DriverError, match="cannot be reached"):
         RosbridgeDriver("ws://127.0.0.1:9", NAMES)
-    with pytest.raises(InputError, match="names of their own"):
+    with pytest.raises(InputError, match="a unique name"):
         RosbridgeDriver("ws://127.0.0.1:9", ["a", "a"])
 
 
@@ -177,7 +177,7 @@ def test_joints_in_another_order_or_of_another_robot(monkeypatch):
     ):
         check_identity(driver, robot_file)
     with FakeRosbridge(says="nonsense") as robot, RosbridgeDriver(robot.url, ["j1", "j2"], wait=60.0) as driver:
-        assert "cannot tell which robot" in check_identity(driver, robot_file)
+        assert "cannot identify the robot" in check_identity(driver, robot_file)
     swapped = order("j2", "j1")
     with (
         FakeRosbridge(says="5", answers=swapped) as robot,

@@ -50,7 +50,7 @@ def test_it_is_stopped_within_a_period_of_its_own_time(fault):
 
 def test_a_silent_one_is_given_up():
     log, _ = ran(Fault("silent", 0.4), wait=0.02)
-    assert f"told nothing new for {WATCHDOG} periods" in log.aborted
+    assert f"reported no new state for {WATCHDOG} periods" in log.aborted
     assert log.t[-1] == pytest.approx(0.4 - PERIOD, abs=1e-6)
 
 
@@ -82,7 +82,7 @@ def talk(*messages: bytes):
     ],
 )  # fmt: skip
 def test_what_is_no_state_is_a_sentence(line):
-    with talk(line) as driver, pytest.raises(DriverError, match="no state|ended the connection"):
+    with talk(line) as driver, pytest.raises(DriverError, match="not a valid state|closed the connection"):
         driver.read()
 
 

@@ -165,7 +165,9 @@ def test_stamps_that_do_not_go_on_are_silence(wall, stamp):
     driver = Real(wall)
     driver.stamps = lambda t: stamp(t, driver.k)
     (log,) = climb(driver, motion(FIRST), GUARD, speeds=[FIRST])
-    assert f"told nothing new for {WATCHDOG} periods" in log.aborted and len(driver.sent) <= BAD and driver.stops == 1
+    assert (
+        f"reported no new state for {WATCHDOG} periods" in log.aborted and len(driver.sent) <= BAD and driver.stops == 1
+    )
 
 
 def test_a_simulated_robot_says_so_and_keeps_its_own_time(wall):
@@ -185,14 +187,14 @@ def test_a_simulated_robot_says_so_and_keeps_its_own_time(wall):
         (lambda r: r._replace(q=np.zeros((2, 1))), "tells 2 positions of 2 joints", 0),
         (lambda r: r._replace(effort=np.zeros(6)), "tells 6 efforts of 2 joints", 0),
         (lambda r: r._replace(q=np.zeros(1)), "tells 1 positions of 2 joints", BAD),
-        (lambda r: r._replace(effort=None), "hip, knee are to be watched and the robot tells none", 0),
-        (lambda r: r._replace(effort=np.array([0, np.nan])), "knee are to be watched and the robot tells none", 0),
-        (lambda r: r._replace(effort=None), "tells no efforts any more", BAD),
-        (lambda r: r._replace(effort=np.array([np.inf, 0])), "'hip' tells no effort", BAD),
-        (lambda r: r._replace(effort=np.array([0, np.nan])), "'knee' tells no effort", BAD),
+        (lambda r: r._replace(effort=None), "hip, knee are to be monitored, but the robot does not", 0),
+        (lambda r: r._replace(effort=np.array([0, np.nan])), "knee are to be monitored, but the robot does not", 0),
+        (lambda r: r._replace(effort=None), "no longer reports efforts", BAD),
+        (lambda r: r._replace(effort=np.array([np.inf, 0])), "'hip' reports no effort", BAD),
+        (lambda r: r._replace(effort=np.array([0, np.nan])), "'knee' reports no effort", BAD),
         (lambda r: r._replace(q=np.array([np.nan, 0])), "'hip' is at nan", 0),
-        (lambda r: r._replace(t=np.inf), "tells no time", BAD),
-        (lambda r: r._replace(t=-np.inf), "tells no time", 0),
+        (lambda r: r._replace(t=np.inf), "reports no time", BAD),
+        (lambda r: r._replace(t=-np.inf), "reports no time", 0),
         (lambda r: "nonsense", "the run failed (AttributeError", BAD),
     ],
 )
@@ -210,7 +212,7 @@ def test_limits_of_the_file_that_the_robot_does_not_tell_are_named(wall):
     driver = Real(wall)
     driver.told = lambda reading: reading._replace(effort=np.array([np.nan, 1.0]))
     logs = climb(driver, motion(), guard, speeds=[0.1, 1.0], say=said.append)
-    assert not logs[-1].aborted and said == ["the robot tells no effort of hip, which is not watched"]
+    assert not logs[-1].aborted and said == ["the robot does not report the effort of hip, so it is not monitored"]
     driver.told = lambda reading: reading._replace(effort=np.array([np.nan, 6.0]))
     assert "'knee' needs an effort of 6" in climb(driver, motion(FIRST), guard, speeds=[FIRST])[0].aborted
 
@@ -244,7 +246,7 @@ def test_nothing_that_fails_loses_the_log(wall, error, call):
     options = {"listen": broken} if call == "listen" else {"stop": broken} if call == "stop key" else {}
     (log,) = climb(driver, motion(FIRST), GUARD, speeds=[FIRST], **options)
     assert BAD <= len(log.t) <= BAD + 1 and driver.stops == 1
-    assert "the stop failed, too" in log.aborted and "press the emergency stop" in log.aborted
+    assert "stopping the robot failed as well" in log.aborted and "press the emergency stop" in log.aborted
     assert len(log.aborted) < 400 and "\n" not in log.aborted
 
 
@@ -280,9 +282,9 @@ def test_bounds_that_guard_nothing_are_refused():
         ({"error": [0.1, 0.1, 0.1, 0.1, 0.1, 9.0]}, "'j6'.*at most 0.5 rad"),
         ({"error": np.nan}, "finite"),
         ({"error": 0.0}, "positive"),
-        ({"effort": 1e6}, "limit of effort of 97.6 in its file"),
-        ({"effort": [np.inf] * 6}, "limit of effort of 97.6 in its file"),
-        ({"effort": [97.6, 186.4, 89.4, 24.2, 20.1, 22.0]}, "'j6' has a limit of effort of 21.3"),
+        ({"effort": 1e6}, "effort limit of 97.6 in the robot file"),
+        ({"effort": [np.inf] * 6}, "effort limit of 97.6 in the robot file"),
+        ({"effort": [97.6, 186.4, 89.4, 24.2, 20.1, 22.0]}, "'j6' has an effort limit of 21.3"),
         ({"effort": -1.0}, "positive"),
     ):
         with pytest.raises(MinertiaError, match=said):
@@ -305,7 +307,7 @@ def test_a_real_robot_begins_slowly(speeds):
 @pytest.mark.parametrize("speeds", [[1.0], [0.11], [0.5, 1.0]])
 def test_python_begins_slowly_too(wall, speeds):
     driver = Real(wall)
-    with pytest.raises(InputError, match="a real robot begins with at most 10 % of the speed"):
+    with pytest.raises(InputError, match="a real robot must begin with at most 10 % of the speed"):
         climb(driver, motion(), GUARD, speeds=speeds)
     assert not driver.sent and driver.k == 0
 
@@ -343,7 +345,7 @@ def test_a_robot_that_sags_is_not_told_to_sag_further(wall):
 def test_a_driver_whose_commands_would_be_far_apart(wall, period):
     driver = Real(wall)
     driver.period = period
-    with pytest.raises(InputError, match="robots take a command every"):
+    with pytest.raises(InputError, match="the command period of a robot must be"):
         climb(driver, motion(), GUARD, speeds=[0.1])
 
 
@@ -353,11 +355,11 @@ def test_a_driver_whose_commands_would_be_far_apart(wall, period):
 @pytest.mark.parametrize(
     "found, name, said",
     [
-        (RobotIdentity(joints=("a", "b")), "planar2r", "tells joints 'a', 'b' and not 'j1', 'j2'"),
+        (RobotIdentity(joints=("a", "b")), "planar2r", "reports joints 'a', 'b', but not 'j1', 'j2'"),
         (RobotIdentity(joints=("j1",)), "planar2r", "and not 'j2'"),
         (RobotIdentity(joints=("j1", "j2"), order=("j2", "j1")), "planar2r", "order j2, j1"),
         (RobotIdentity(order=("j1", "j2", "j3")), "planar2r", "order j1, j2, j3"),
-        (RobotIdentity(model="UR5", serial="2019"), "ur10e", "is a UR5 and its file is of 'UR10e"),
+        (RobotIdentity(model="UR5", serial="2019"), "ur10e", "is a UR5, but its file describes 'UR10e"),
         (RobotIdentity(model="UR3e"), "ur10e", "another robot"),
     ],
 )
@@ -371,11 +373,11 @@ def test_another_robot_is_refused(wall, found, name, said):
 @pytest.mark.parametrize(
     "found, name, said",
     [
-        (RobotIdentity(), "planar2r", "cannot tell which robot it moves"),
-        (RobotIdentity(joints=("gripper", "j2", "j1"), order=("j1", "j2")), "planar2r", "commands in their order"),
-        (RobotIdentity(joints=("j1", "j2")), "planar2r", "joints 'j1', 'j2', not in which order it takes commands"),
+        (RobotIdentity(), "planar2r", "cannot identify the robot that it moves"),
+        (RobotIdentity(joints=("gripper", "j2", "j1"), order=("j1", "j2")), "planar2r", "the order of commands"),
+        (RobotIdentity(joints=("j1", "j2")), "planar2r", "joints 'j1', 'j2', but not the order of commands"),
         (RobotIdentity(model="UR10", serial="20195500001"), "ur10e", "model UR10, serial number 20195500001$"),
-        (RobotIdentity(model="UR10"), "planar2r", "see to it that it is 'planar"),
+        (RobotIdentity(model="UR10"), "planar2r", "make sure that it is 'planar"),
     ],
 )
 def test_what_a_driver_can_tell_is_said(wall, found, name, said):

@@ -85,7 +85,7 @@ def test_a_motion(arm):
 
 @pytest.mark.parametrize(
     "what, said",
-    [("refuses", "took no command"), ("is_stopped", "stopped itself"), ("is_silent", "told nothing new")],
+    [("refuses", "rejected the command"), ("is_stopped", "stopped by itself"), ("is_silent", "reported no new")],
 )
 def test_what_ends_it(arm, what, said):
     setattr(arm, what, True)
@@ -103,7 +103,7 @@ def test_what_the_package_raises_ends_the_run_and_lets_go_of_the_robot(arm, monk
     with driver:
         arm.refuses = call == "servoStop"
         (log,) = climb(driver, MOTION, GUARD, speeds=[0.1])
-    assert "broken pipe" in log.aborted and ("the stop failed" in log.aborted) == (call == "servoStop")
+    assert "broken pipe" in log.aborted and ("stopping the robot failed" in log.aborted) == (call == "servoStop")
     assert arm.calls[-3:] == ["stopScript", "disconnect", "receive.disconnect"]
 
 
@@ -112,7 +112,7 @@ def test_a_connection_that_is_lost(arm):
     assert driver.read() is not None
     assert driver.read() is None
     arm.is_connected = False
-    with pytest.raises(DriverError, match="ended the connection"):
+    with pytest.raises(DriverError, match="closed the connection"):
         driver.read()
 
 
@@ -157,7 +157,7 @@ def test_without_a_dashboard_nobody_knows(arm):
     try:
         import dashboard_client  # noqa: F401
     except ImportError:
-        assert "cannot tell which robot" in check_identity(UniversalDriver("10.0.0.2", 6), read_robot("ur10e"))
+        assert "cannot identify the robot" in check_identity(UniversalDriver("10.0.0.2", 6), read_robot("ur10e"))
 
 
 def test_without_the_package():

@@ -110,7 +110,7 @@ def test_mujoco_has_the_springs_of_elastic_joints(encoder: str, tmp_path: Path) 
     made = minertia.generate(minertia.read_robot(tmp_path / "model.toml"), None, programs=("gravity",))
     assert any("j2: elastic, taken as rigid in gravity" in note for note in made.notes)
     linkside = {**model.evidence["loop"]["elastic"], "feedback": "link"}
-    with pytest.raises(MinertiaError, match="loops of j2 read the links"):
+    with pytest.raises(MinertiaError, match="servos of j2 measure the links"):
         to_position_mjcf(_with_loop(model, elastic=linkside))
 
 
@@ -119,7 +119,7 @@ def test_a_loop_that_reads_links_behind_springs_is_not_written_for_mujoco(tmp_pa
     campaign = replace(SPRUNG, elastic=springs, command=Command(**GAINS, delay=0.0, step=1e-3))
     found = minertia.identify(replace(campaign, train=(sprung_log(campaign, WOUND, seconds=2.0),)))
     notes = write_identification(tmp_path / "out", found)
-    assert [note.where for note in notes] == ["actuators.mjcf"] and "read the links" in notes[0].text
+    assert [note.where for note in notes] == ["actuators.mjcf"] and "measure the links" in notes[0].text
     assert not (tmp_path / "out" / "actuators.mjcf").exists() and (tmp_path / "out" / "isaac_lab.py").exists()
     assert "motor of j2" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")  # both encoders are drawn
 
@@ -161,9 +161,9 @@ def test_what_mujoco_does_not_simulate_is_said(found: Identification) -> None:
     changes = {"ki": [1.0, 1.0], "delay_of": "effort", "floor": {"touches": ["j2"], "height": -0.9}}
     odd = _with_loop(model, **changes)
     told = " ".join(validate_in_mujoco(odd, log)[0].remarks)
-    assert "integral part" in told and "delay of the effort, 7.5 ms" in told and "floor at -0.9 m" in told
+    assert "integral action" in told and "delay of the effort, 7.5 ms" in told and "ground contact at -0.9 m" in told
     for text in (to_position_mjcf(odd), to_isaac_lab(odd)):
-        assert "the integral part" in text and "floor at -0.9 m" in text
+        assert "the integral action" in text and "ground contact at -0.9 m" in text
     compile(to_isaac_lab(odd), "isaac_lab.py", "exec")
     assert "velocity targets" in to_isaac_lab(_with_loop(model, velocity_reference=True))
 
@@ -174,7 +174,12 @@ def test_efforts_of_the_robot_say_what_they_do_not_hold(found: Identification, t
     changes = {"damping_is_one": [True, False], "zeros": [0.1, 0.0], "floor": {"touches": ["j2"], "height": -0.9}}
     _with_loop(model, gauges=["j1"], **changes).save(tmp_path / "model.toml")
     notes = [note.text for note in minertia.read_robot(tmp_path / "model.toml").notes if note.where == "position loops"]
-    said = ("in units of kp of j1", "viscous friction of j1 was not told from", "plus 0.1, 0", "floor at -0.9 m is no")
+    said = (
+        "in units of kp of j1",
+        "viscous friction of j1 was not distinguishable from",
+        "plus 0.1, 0",
+        "ground contact at -0.9 m is not",
+    )
     assert len(notes) == 4 and all(part in note for part, note in zip(said, notes, strict=True))
 
 
@@ -232,8 +237,8 @@ def test_numbers_of_joints_are_not_those_of_coordinates(found: Identification, m
 def test_a_model_without_loops_or_scale_is_refused(found: Identification) -> None:
     model = found.model()
     plain = replace(model, evidence={k: v for k, v in model.evidence.items() if k != "loop"})
-    with pytest.raises(MinertiaError, match="no position loops"):
+    with pytest.raises(MinertiaError, match="no servo model"):
         to_position_mjcf(plain)
     loose: IdentifiedModel = replace(model, evidence={**model.evidence, "loop": {**found.loop, "gauges": ["j1"]}})
-    with pytest.raises(MinertiaError, match="nothing fixed the scale"):
+    with pytest.raises(MinertiaError, match="the scale of this model is not identifiable"):
         to_isaac_lab(loose)

@@ -86,7 +86,7 @@ def test_what_mujoco_has_no_place_for_is_named():
 def test_pinocchio_has_rotors_and_friction(robot):
     pin = pytest.importorskip("pinocchio")
     q, qd, qdd = states(robot)
-    with pytest.warns(mi.simulation.UnsupportedPartWarning, match=r"Pinocchio has no place for .*\(OFF1"):
+    with pytest.warns(mi.simulation.UnsupportedPartWarning, match=r"Pinocchio cannot represent .*\(OFF1"):
         model = mi.to_pinocchio(robot)
     data = model.createData()
     rigid = np.array([pin.rnea(model, data, *row) for row in zip(q, qd, qdd, strict=True)])

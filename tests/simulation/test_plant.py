@@ -225,15 +225,15 @@ def test_an_arm_that_runs_away_stops_the_run(puma, motion, capfd):
     assert np.isfinite(log.true_qd).all() and (log.true_q[-1] == log.true_q[round(log.ran_away / 1e-3)]).all()
     assert "unstable" not in "".join(capfd.readouterr())
     error = TrackingError.of("PD", log)
-    assert "out of control" in error.title
-    with pytest.raises(MinertiaError, match="went out of control"):
+    assert "unstable" in error.title
+    with pytest.raises(MinertiaError, match="became unstable"):
         recording_of(log)
 
 
 def test_refusals(puma):
     with pytest.raises(MissingParameters, match="no inertial parameters"):
         Plant(read_robot("panda"))
-    with pytest.raises(Infeasible, match="cannot move link"):
+    with pytest.raises(Infeasible, match="cannot simulate link"):
         Plant(read_robot("puma560"))
     with pytest.raises(Infeasible, match="fixed base"):
         Plant(random_robot(1, floating=True))

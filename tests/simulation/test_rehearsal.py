@@ -67,7 +67,7 @@ def test_a_published_inertia_that_cannot_be_is_rehearsed_as_the_nearest(puma: Ro
     assert impossible(bad.links[2]) is not None  # type: ignore[arg-type]
     mended, notes = simulable_robot(bad)
     assert all(impossible(ten) is None for ten in mended.links)  # type: ignore[arg-type]
-    assert len(notes) == 1 and "nearest possible" in notes[0]
+    assert len(notes) == 1 and "nearest physically consistent" in notes[0]
     assert simulable_robot(puma) == (puma, ())
 
 

@@ -71,7 +71,7 @@ def test_the_error_falls_back_after_a_load_is_taken_up(rig: Rig) -> None:
     assert found.after < found.at_pick_up < 0.8 * found.fixed[2]
     assert found.excess < 0.3
     assert abs(found.mass[-1] - found.true_mass) < 0.15 * found.load
-    assert found.seconds_after == pytest.approx(9.0) and "taken up" in found.sentence()
+    assert found.seconds_after == pytest.approx(9.0) and "with a payload of" in found.sentence()
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_guided_by_hand_the_arm_stays_where_it_is_left(rig: Rig, monkeypatch: py
     assert found.travelled > 0.1 and found.missed < found.travelled
     assert 1.0 < found.force < 100.0
     assert found.drift < 1e-3 < 0.1 < found.fallen
-    assert len(found.drifts) == 6 and "let go" in found.sentence()
+    assert len(found.drifts) == 6 and "after release" in found.sentence()
 
 
 def test_a_touch_acts_where_it_is_said_to(puma: Robot) -> None:
@@ -199,7 +199,7 @@ def test_without_a_compiler_it_is_said(
     monkeypatch.setattr(build, "find_compiler", lambda: None)
     options = RehearsalOptions(duration=3.0, harmonics=3, rate=500.0, seed=1, show=("guiding",))
     result = rehearse(puma, options, motions=motions, out=tmp_path, with_control=False)
-    assert not result.shown and any(text.startswith("controllers at work: ") for text in result.skipped)
+    assert not result.shown and any(text.startswith("controllers in simulation: ") for text in result.skipped)
     assert (tmp_path / "controllers" / "puma_560_physical.c").exists()
     written = {path.relative_to(tmp_path).as_posix() for path in result.files}
     assert set(file_names(puma, options)) - written == {"rehearsal.json"} - written

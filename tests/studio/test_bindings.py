@@ -74,15 +74,15 @@ def test_a_motion_and_code_are_of_the_robot_that_was_chosen(tmp_path):
         code = made["name"]
         assert stale(c, motion) == stale(c, code) == []
         c.put("/api/robot", json={"bundled": "cmu_dd_arm2"}).raise_for_status()
-        assert stale(c, motion) == stale(c, code) == ["made for the robot five_bar"]
+        assert stale(c, motion) == stale(c, code) == ["computed for the robot five_bar"]
         refused = c.get(f"/api/jobs/{motion}/zip")
-        assert refused.status_code == 409 and "made for the robot five_bar" in refused.json()["error"]
+        assert refused.status_code == 409 and "computed for the robot five_bar" in refused.json()["error"]
         told = c.get(f"/api/jobs/{code}/zip", params={"old": True})
         assert "not-current" in told.headers["content-disposition"]
         archive = zipfile.ZipFile(io.BytesIO(told.content))
-        assert "made for the robot five_bar" in archive.read(f"{code}-not-current/NOT-CURRENT.txt").decode()
+        assert "computed for the robot five_bar" in archive.read(f"{code}-not-current/NOT-CURRENT.txt").decode()
     with running(tmp_path) as at, client(at) as c:  # what a server knows is on the disk
-        assert stale(c, motion) == ["made for the robot five_bar"]
+        assert stale(c, motion) == ["computed for the robot five_bar"]
         c.put("/api/robot", json={"bundled": "five_bar"}).raise_for_status()
         assert stale(c, motion) == stale(c, code) == []
         names = zipfile.ZipFile(io.BytesIO(c.get(f"/api/jobs/{motion}/zip").content)).namelist()
@@ -107,24 +107,24 @@ def test_a_fit_is_of_its_campaign_robot_and_logs(by_hand):
 
         assert reasons() == []
         c.put("/api/campaign", json={"filter": {"cutoff_hz": 8.0}}).raise_for_status()
-        assert reasons() == ["made before the campaign changed"]
-        assert stale(c, code) == [f"made of the model of {fit['name']}, made before the campaign changed"]
+        assert reasons() == ["computed before the campaign changed"]
+        assert stale(c, code) == [f"computed from the model of {fit['name']}, computed before the campaign changed"]
         c.put("/api/campaign", json={"filter": {"cutoff_hz": None}}).raise_for_status()
         assert reasons() == []
         for name in ("campaign.toml", "a.csv", "arm.urdf"):
             content = (by_hand / name).read_bytes()
             more = {"campaign.toml": b"# a thought\n", "a.csv": content[-40:], "arm.urdf": b"\n"}[name]
             (by_hand / name).write_bytes(content + more)
-            assert reasons() == ([] if name == "campaign.toml" else [f"made before {name} changed"])
+            assert reasons() == ([] if name == "campaign.toml" else [f"computed before {name} changed"])
             if name == "a.csv":  # of the same size and time, and yet another
                 old = (by_hand / name).stat()
                 (by_hand / name).write_bytes(content.replace(b"1", b"2", 1))
                 os.utime(by_hand / name, ns=(old.st_atime_ns, old.st_mtime_ns))
-                assert reasons() == ["made before a.csv changed"]
+                assert reasons() == ["computed before a.csv changed"]
             (by_hand / name).write_bytes(content)
             assert reasons() == []
         (by_hand / "b.csv").rename(by_hand / "away.csv")
-        assert any("b.csv, which is gone" in why for why in stale(c, fit["name"]))
+        assert any("b.csv, which no longer exists" in why for why in stale(c, fit["name"]))
 
 
 def test_a_job_is_of_the_robot_that_it_was_asked_for(tmp_path):
@@ -134,14 +134,14 @@ def test_a_job_is_of_the_robot_that_it_was_asked_for(tmp_path):
         job = c.post("/api/jobs", json={"kind": "robot"}).json()["name"]
         c.put("/api/robot", json={"bundled": "emps"}).raise_for_status()
         assert followed(c, job)[-1]["sentence"].startswith("planar 2R")
-        assert stale(c, job) == ["made for the robot planar2r"]
+        assert stale(c, job) == ["computed for the robot planar2r"]
         c.put("/api/robot", json={"bundled": "planar2r"}).raise_for_status()
         assert stale(c, job) == []
     project = Project(tmp_path)
     made_of = ProjectNow(project).made_of("check")
     refuse_changed(project, made_of)
     (tmp_path / "campaign.toml").write_text('robot = "planar2r"\n')
-    with pytest.raises(InputError, match="the campaign was changed before this began"):
+    with pytest.raises(InputError, match="the campaign was changed before this job began"):
         refuse_changed(project, made_of)
 
 
@@ -292,7 +292,7 @@ def test_a_decimal_comma_is_proposed_and_read(tmp_path, arm):
         assert view["campaign"]["columns"]["decimal"] == "," and "policy.pt" in view["unread"][0]
         c.post("/api/campaign/of", json={"job": job["name"]}).raise_for_status()
         c.put("/api/campaign", json={"columns": {"effort_unit": "Nm"}}).raise_for_status()
-        assert 'every "?" must be answered' in (tmp_path / "campaign.toml").read_text()  # its comments stay
+        assert 'every "?" must be replaced' in (tmp_path / "campaign.toml").read_text()  # its comments stay
         checked = done(c, "check")
         assert checked["state"] == "done" and "0 errors" in checked["sentence"], checked
         plain, comma = (read_campaign(place / "campaign.toml") for place in (with_points(tmp_path, arm), tmp_path))

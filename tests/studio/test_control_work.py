@@ -48,7 +48,7 @@ def test_hand_guiding_is_played(tmp_path):
         return
     guided = view["runs"][-1]
     assert guided["kind"] == "guiding" and len(guided["t"]) == len(guided["q"]) > 100
-    assert "let go" in guided["sentence"] and guided["curves"][0]["unit"] == "N"
+    assert "after release" in guided["sentence"] and guided["curves"][0]["unit"] == "N"
 
 
 def test_a_robot_without_masses_gets_a_sentence(tmp_path):

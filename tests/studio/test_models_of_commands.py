@@ -49,20 +49,20 @@ def test_a_model_is_current_until_a_file_changes(folder: Path) -> None:
     assert stale(folder) == []
     text = (folder / "a.csv").read_text()
     (folder / "a.csv").write_text(text[:-2] + ("1" if text[-2] != "1" else "2") + text[-1])  # of the same size
-    assert stale(folder) == ["made before a.csv changed"]
+    assert stale(folder) == ["computed before a.csv changed"]
     (folder / "a.csv").write_text(text)
     assert stale(folder) == [], "the same again"
     (folder / "arm.urdf").write_text((folder / "arm.urdf").read_text() + "\n")
-    assert stale(folder) == ["made before arm.urdf changed"]
+    assert stale(folder) == ["computed before arm.urdf changed"]
     (folder / "a.csv").unlink()
-    assert stale(folder) == ["made before arm.urdf changed", "made of a.csv, which is gone"]
+    assert stale(folder) == ["computed before arm.urdf changed", "computed from a.csv, which no longer exists"]
 
 
 def test_a_folder_that_was_moved_or_copied_is_the_same(folder: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(folder, tmp_path / "moved"))
     assert stale(moved) == []
     (moved / "a.csv").write_text("t,q1\n")
-    assert stale(moved) == ["made before a.csv changed"] and stale(folder) == []
+    assert stale(moved) == ["computed before a.csv changed"] and stale(folder) == []
 
 
 def test_a_result_of_such_a_model_says_so(folder: Path) -> None:

@@ -51,10 +51,10 @@ def test_results_of_another_robot_are_shown_as_such(chromium, fitted):
                 page.get_by_role("link", name=step, exact=False).first.click()
                 link = page.get_by_role("link", name=archive)
                 link.wait_for()
-                told = page.locator(".message.warn", has_text="made for the robot arm.urdf").first
+                told = page.locator(".message.warn", has_text="computed for the robot arm.urdf").first
                 if is_other:
                     told.wait_for()
-                    assert "made for the robot arm.urdf" in link.inner_text()
+                    assert "computed for the robot arm.urdf" in link.inner_text()
                     assert link.get_attribute("href").endswith("?old=true")
                 else:
                     assert page.get_by_text("Not current").count() == 0

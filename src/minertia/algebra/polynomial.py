@@ -190,7 +190,7 @@ def _turn_of_term(monomial: Monomial, number: Number) -> tuple[Poly | Number, Po
         return turn(number)
     single = len(monomial) == 1 and monomial[0][1] == 1 and split_atom(monomial[0][0])[0] == ""
     if not single or number not in (1, -1):
-        raise ValueError("an angle must be a number plus or minus single letters")
+        raise ValueError("an angle must be a number plus or minus symbols, each with coefficient 1 or -1")
     name = monomial[0][0]
     s = letter(f"sin({name})")
     return letter(f"cos({name})"), (s if number == 1 else -s)

@@ -166,8 +166,8 @@ class Turn:
 
     def __mul__(self, other: Scalar) -> Scalar:
         raise InputError(
-            "an effect at a passive joint reads its position, of which a closed form has cosine and sine only; leave "
-            "such effects to joints that are coordinates"
+            "an effect at a passive joint depends on its position, but the closed form gives only its cosine and "
+            "sine; use such effects only at joints that are generalised coordinates"
         )
 
     __rmul__ = __mul__

@@ -68,7 +68,7 @@ class Certificate:
     digits: int = DIGITS
 
     def __repr__(self) -> str:
-        again = "" if self.redrawn is None else ", letters redrawn"
+        again = "" if self.redrawn is None else ", symbols redrawn"
         return (
             f"<Certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e} at "
             f"{self.states} random states{again}>"
@@ -92,10 +92,10 @@ class Certificate:
         text = f"certificate: rank {self.rank}, gap {self.gap:.1e}, reconstruction error {self.error:.1e}"
         if self.smallest is not None:
             is_usual = self.digits == DIGITS
-            what = "singular value" if is_usual else "part of a column that others leave"
-            text += f", loops closed on the branch of the seed (smallest {what} {self.smallest:.1e})"
-            text += "" if is_usual else f", rank in {self.digits} digits"
+            what = "singular value" if is_usual else "part of a column that is independent of the others"
+            text += f", loops closed on the seed's assembly branch (smallest {what} {self.smallest:.1e})"
+            text += "" if is_usual else f", rank determined with {self.digits} digits"
         r = self.redrawn
         if r is None:
             return text
-        return f"{text}; at a second draw of its letters: rank {r.rank} of {r.count}, error {r.error:.1e}"
+        return f"{text}; at a second random draw of the symbols: rank {r.rank} of {r.count}, error {r.error:.1e}"

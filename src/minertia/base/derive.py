@@ -55,7 +55,7 @@ def base_parameters(
     columns = robot.columns(rotors, friction)
     keep = (keep,) if isinstance(keep, str) else keep or ()
     if not (isinstance(seed, int) and seed >= 0):
-        raise InputError(f"the seed is a whole number from 0, not {seed}")
+        raise InputError(f"the seed must be an integer of at least 0, not {seed}")
     for name in keep:
         if name not in columns:
             raise UnknownName("column", name, columns)
@@ -86,9 +86,9 @@ class Derivation:
                 continue
         loops = ", ".join(f"'{cut.name}'" for cut in self.robot.open_cuts)
         raise InputError(
-            f"the loops of '{self.robot.name}' ({loops}) close at the values of their letters and at none of {DRAWS} "
-            "other draws near these; write lengths that must be equal for a loop to close with one letter, or ask for "
-            "numbers (--numbers, letters=False in Python)"
+            f"the loops of '{self.robot.name}' ({loops}) close at the given values of their symbols, but at none "
+            f"of {DRAWS} random draws near them; use one symbol for lengths that must be equal for a loop to "
+            "close, or derive numeric relations (--numbers, letters=False in Python)"
         )
 
     def _drawn(self, draw: int) -> Sample:
@@ -172,21 +172,22 @@ def _why(robot: Robot, found: BaseSet, c: Certificate) -> str:
     head = f"the base parameters of '{robot.name}' cannot be certified: "
     if c.redrawn is not None and c.redrawn.error > CONFIRMED:
         return head + (
-            f"at other values of its letters the relations are {c.redrawn.error:.1e} off; "
-            "ask for numbers (--numbers, letters=False in Python)"
+            f"at other values of its symbols the relations are wrong by {c.redrawn.error:.1e}; derive numeric "
+            "relations instead (--numbers, letters=False in Python)"
         )
     if c.smallest is not None and c.smallest < SMALLEST:
         return head + (
-            f"the smallest singular value that counts is {c.smallest:.1e}, which "
-            f"{'16 digits do not' if robot.is_floating else 'neither 16 nor 60 digits'} tell from the rounding of "
-            "lengths; give a seed in the middle of the loops' range, or identify with fewer parameters"
+            f"the smallest nonzero singular value is {c.smallest:.1e}, which "
+            f"{'16 digits do not' if robot.is_floating else 'neither 16 nor 60 digits'} distinguish from rounding "
+            "errors of lengths; give a seed in the middle of the loops' range of motion, or identify fewer "
+            "parameters"
         )
     what = f"rank {c.rank} of {len(found.kept)}, gap {c.gap:.1e}, reconstruction error {c.error:.1e}"
     joints = nearly_aligned(robot)
     where = f"the axes of {', '.join(joints[:8])} are" if joints else "some axes or offsets are"
     return head + (
-        f"{what}; {where} nearly but not quite aligned, so write those angles and lengths exactly, or let them be put "
-        "on the right angle they stand for (--snap 0.002 or more, snap= in Python)"
+        f"{what}; {where} nearly but not exactly aligned; write those angles and lengths exactly, or snap them to "
+        "right angles and zero offsets (--snap 0.002 or more, snap= in Python)"
     )
 
 

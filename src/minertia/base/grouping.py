@@ -79,7 +79,7 @@ class BaseParameters:
             chi = [table[name] for name in self.columns]
         vector = np.asarray(chi, float)
         if vector.shape != (len(self.columns),):
-            raise ShapeError(f"chi has shape {vector.shape}; this set needs ({len(self.columns)},)")
+            raise ShapeError(f"chi has shape {vector.shape}; these base parameters need ({len(self.columns)},)")
         return np.asarray(self.K @ vector)
 
     def standard_values(self, beta: ArrayLike) -> Array:
@@ -97,7 +97,9 @@ class BaseParameters:
     def conversion_to(self, other: BaseParameters) -> Array:
         """Matrix T with beta_other = T beta_self, for two sets of base parameters of the same robot and columns."""
         if other.columns != self.columns or other.count != self.count:
-            raise ShapeError("the two sets belong to different robots or different choices of columns")
+            raise ShapeError(
+                "the two sets of base parameters belong to different robots or were derived with different columns"
+            )
         kept = self.kept_indices
         return product(other.K[:, kept], np.asarray(np.linalg.inv(self.K[:, kept]), float))
 
@@ -222,7 +224,7 @@ class BaseParameters:
         """Notes on the validity of the relations: denominators, and the values that numeric relations hold for."""
         remarks = []
         if self.divisors:
-            remarks.append(f"holds where {', '.join(text(d) for d in self.divisors)} is not 0")
+            remarks.append(f"valid where {', '.join(text(d) for d in self.divisors)} is not 0")
         if any(self.is_numeric) and self.drawn:
             values = ", ".join(f"{name} = {value:.15g}" for name, value in self.drawn.items())
             remarks.append(f"relations marked [numeric] hold only for the values drawn: {values}")
@@ -256,7 +258,11 @@ def file_to_joint(robot: Robot, columns: Sequence[str]) -> Array:
 
 
 COLOURS = {"alone": "#9ed0f5", "combination": "#ffd58a", "none": "#eceff2"}
-WORDS = {"alone": "identifiable alone", "combination": "in combination only", "none": "no effect on torques"}
+WORDS = {
+    "alone": "identifiable alone",
+    "combination": "identifiable in combination only",
+    "none": "no effect on torques",
+}
 FLOOR = 1e-18  # of the largest singular value: what is exactly 0 is drawn here
 
 

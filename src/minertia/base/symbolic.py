@@ -174,21 +174,22 @@ def symbolic(
     base = given if isinstance(given, BaseParameters) else None
     robot = given.robot if isinstance(given, BaseParameters) else as_robot(given)
     if robot.is_floating:
-        raise InputError("terms in letters are made for robots with a fixed base")
+        raise InputError("symbolic dynamics are available only for robots with a fixed base")
     if robot.open_cuts:
         names = ", ".join(f"'{cut.name}'" for cut in robot.open_cuts)
         raise InputError(
-            f"'{robot.name}' has loops that are closed by solving for passive joints ({names}), which leaves no terms "
-            "in letters of its coordinates; symbolic(robot.opened) has those of the tree that the cuts leave"
+            f"'{robot.name}' has loops that are closed by solving numerically for passive joints ({names}), so it "
+            "has no symbolic dynamics in its coordinates; symbolic(robot.opened) gives those of the spanning tree"
         )
     if robot.n_joints > most_joints:
         raise InputError(
-            f"'{robot.name}' has {robot.n_joints} joints and its terms would fill pages; lock joints, or ask for them "
-            f"with symbolic(robot, most_joints={robot.n_joints})"
+            f"'{robot.name}' has {robot.n_joints} joints, so its symbolic dynamics would fill pages; lock some "
+            f"joints, or raise the limit with symbolic(robot, most_joints={robot.n_joints})"
         )
     if any(joint.follows is not None and not {1, -1} >= {*joint.follows.ratios} for joint in robot.joints):
         raise InputError(
-            f"terms in letters need dependent joints of ratio 1 or -1; those of '{robot.name}' have others"
+            f"symbolic dynamics need dependent joints of ratio 1 or -1; '{robot.name}' has dependent joints with "
+            "other ratios"
         )
     parameters = {name: name for name in robot.columns(rotors)} if base is None else _base_letters(base)
     found = SymbolicDynamics(robot, base, parameters, _gravity_letter(robot))
@@ -199,11 +200,16 @@ def symbolic(
 def _base_letters(base: BaseParameters) -> dict[str, str]:
     """{retained column: name of its base parameter}."""
     if not np.array_equal(base.K[:, base.kept_indices], np.eye(base.count)):
-        raise InputError("terms in base parameters need a set with one column of its own for each; use 'closed-form'")
+        raise InputError(
+            "symbolic dynamics in base parameters need one retained column for each base parameter; "
+            "derive them with method 'closed-form'"
+        )
     known = base.robot.columns(True)
     other = [name for name in base.kept if name not in known]
     if other:
-        raise InputError(f"terms in letters have no friction; derive the base parameters without it ({other[0]})")
+        raise InputError(
+            f"symbolic dynamics do not include friction; derive the base parameters without it ({other[0]})"
+        )
     return dict(zip(base.kept, base.names, strict=True))
 
 
@@ -219,5 +225,6 @@ def _refuse_twins(found: SymbolicDynamics) -> None:
     twins = sorted(own & set(found.robot.symbols))
     if twins:
         raise InputError(
-            f"the letter '{twins[0]}' of '{found.robot.name}' has another meaning here; rename it in its file"
+            f"the symbol '{twins[0]}' of '{found.robot.name}' clashes with a symbol of the dynamics; rename it in "
+            "the robot file"
         )

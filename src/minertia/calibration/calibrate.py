@@ -37,7 +37,9 @@ def calibrate(
     """
     if isinstance(robot, Campaign):
         if measurements:
-            raise InputError("the campaign names its files; give either a campaign, or a robot and files")
+            raise InputError(
+                "the campaign already names the robot and the files; give either a campaign, or a robot and files"
+            )
         given = options or robot.calibration or CalibrationOptions()
         return identify(replace(robot, calibration=given), validate=validate, tell=tell)
     campaign = Campaign(

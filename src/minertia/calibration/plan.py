@@ -94,7 +94,7 @@ def plan_postures(
     measure: kind of measurement.  floor: height [m] in the base frame that links stay above; None: no floor.
     """
     if not (isinstance(count, int) and count >= FEWEST):
-        raise InputError(f"a plan has at least {FEWEST} postures, not {count}")
+        raise InputError(f"a plan needs at least {FEWEST} postures, not {count}")
     planned = [kind for kind, row in MEASURED.items() if not row.is_bound]
     if measure not in planned:
         raise UnknownName("kind of measurement for a plan", measure, planned)
@@ -125,8 +125,9 @@ def _candidates(chain: Chain, floor: float | None, count: int) -> Array:
     q = q[model.room(q) > 0] if model.counts else q
     if len(q) < 2 * count:
         raise InputError(
-            f"of {CANDIDATES} random postures of '{chain.robot.name}' only {len(q)} keep away from the floor and from "
-            f"itself, which is too few to choose {count}; lower the floor, or widen the joints' limits"
+            f"only {len(q)} of {CANDIDATES} random postures of '{chain.robot.name}' are free of collision with "
+            f"the floor and with the robot itself, too few to choose {count} from; lower the floor, or widen the "
+            "joint limits"
         )
     return q
 

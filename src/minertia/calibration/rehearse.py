@@ -57,19 +57,23 @@ class CalibrationRehearsal:
 
     def __repr__(self) -> str:
         return (
-            f"<CalibrationRehearsal of '{clipped(self.robot, 40)}': {1e3 * self.left:.3g} mm of "
-            f"{1e3 * self.nominal:.3g} mm left, {100 * self.coverage:.0f} % of the intervals hold>"
+            f"<CalibrationRehearsal of '{clipped(self.robot, 40)}': error reduced from "
+            f"{1000.0 * self.nominal:.3g} mm to {1000.0 * self.left:.3g} mm, {100 * self.coverage:.0f} % of the "
+            "confidence intervals contain the true value>"
         )
 
     def sentences(self) -> tuple[str, ...]:
         """Summary of the result, in whole sentences."""
         return (
-            f"{self.postures} postures of {self.robot}, {self.measure} measured to {1e3 * READINGS:g} mm, joints "
-            f"repeating to {1e3 * JOINTS:g} mrad, {self.draws} draws of planted errors",
-            f"errors at postures never fitted: {1e3 * self.left:.3g} mm, with base and tool alone "
-            f"{1e3 * self.nominal:.3g} mm",
-            f"95 % intervals hold {100 * self.coverage:.0f} % of the planted values",
-            *(f"{group}: typical deviation {1e3 * size:.2g} mm or mrad" for group, size in self.deviations.items()),
+            f"{self.postures} postures of {self.robot}, {self.measure} measured to {1000.0 * READINGS:g} mm, "
+            f"joint repeatability {1000.0 * JOINTS:g} mrad, {self.draws} draws of simulated errors",
+            f"errors at validation postures: {1000.0 * self.left:.3g} mm, with base and tool fitted alone "
+            f"{1000.0 * self.nominal:.3g} mm",
+            f"95 % confidence intervals contain {100 * self.coverage:.0f} % of the simulated errors",
+            *(
+                f"{group}: typical standard deviation {1000.0 * size:.2g} mm or mrad"
+                for group, size in self.deviations.items()
+            ),
         )
 
 

@@ -122,7 +122,7 @@ def base(
         say(found)
         say(_class_line(found, frames))
         if found.method != method:
-            diagnose(f"minertia: the rules of '{method}' do not hold for this robot, so the numerical set is shown")
+            diagnose(f"minertia: the rules of '{method}' do not apply to this robot, so the numerical set is shown")
 
 
 def _geometry(robot: Robot, measure: str, tip: str | None, *, as_json: bool) -> None:
@@ -140,6 +140,6 @@ def _class_line(found: BaseParameters, frames: str) -> str:
 
     counts = class_counts(found, frames)
     return (
-        f"of {len(found.columns)} standard parameters {counts['alone']} can be found alone, "
-        f"{counts['combination']} only in combinations, {counts['none']} have no effect"
+        f"of {len(found.columns)} standard parameters {counts['alone']} are identifiable alone, "
+        f"{counts['combination']} only in linear combination, {counts['none']} have no effect"
     )

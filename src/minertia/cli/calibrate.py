@@ -36,17 +36,22 @@ RobotAndFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ROBOT MEASUREMENTS...]",
-        help="A robot (file or bundled name) and files of readings, a row for each posture; neither with --campaign.",
+        help="A robot (file or bundled name) and files of readings, one row per posture; neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
     ),
 ]
 Plan = Annotated[int | None, option("plan", "N", "Plan N collision-free postures to measure, instead of a fit.")]
 Rehearse = Annotated[
-    int | None, option("rehearse", "N", "Plant errors instead, measure N postures in simulation, and compare.")
+    int | None,
+    option(
+        "rehearse",
+        "N",
+        "Simulate N measured postures with random errors of the robot instead, and report the accuracy.",
+    ),
 ]
 Measured = Annotated[
-    str, typer.Option("--measure", metavar="KIND", help="With --plan and --rehearse: what will be measured.")
+    str, typer.Option("--measure", metavar="KIND", help="With --plan and --rehearse: kind of measurement.")
 ]
 Unseen = Annotated[list[str] | None, option("validate", "FILE", "Validation measurements, never fitted.")]
 Tip = Annotated[str | None, said(CalibrationOptions, "tip", "FRAME")]
@@ -118,7 +123,7 @@ def _campaign(names: Sequence[str], file: Path | None, data: Path | None, column
         return found if columns is None else replace(found, columns=columns, measures=())
     if len(names) < 2:
         raise InputError(
-            "name a robot and files of measurements, or a --campaign; --plan N chooses postures to measure"
+            "name a robot and files of measurements, or a --campaign; --plan N computes postures to measure"
         )
     return Campaign(read_given(names[0]), names[1:], columns=columns, calibration=CalibrationOptions())  # type: ignore[arg-type]
 
@@ -126,7 +131,7 @@ def _campaign(names: Sequence[str], file: Path | None, data: Path | None, column
 def _robot(names: Sequence[str], file: Path | None, data: Path | None, gravity: Any) -> Robot:
     """Robot for which measurement postures are planned."""
     if not names and file is None:
-        raise InputError("name the robot whose postures are to be planned")
+        raise InputError("name the robot for which postures are to be planned")
     robot = read_given(names[0]) if names else _campaign((), file, data, None).robot
     return robot if gravity is None else robot.with_gravity(gravity)
 
@@ -168,6 +173,8 @@ def _plan(
         return
     say(f"{count} postures of {robot.name} for measurements of kind {measure}: condition {found.condition:.3g}")
     for group, deviation in found.deviations.items():
-        say(f"- {group}: typical deviation {1e3 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad")
+        say(
+            f"- {group}: typical standard deviation {1000.0 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad"
+        )
     if out is None:
         say(found.to_csv().rstrip("\n"), wrap=False)

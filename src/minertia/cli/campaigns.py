@@ -93,7 +93,7 @@ RobotAndLogs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ROBOT LOG...]",
-        help="A robot (file or bundled name) and the logs to fit; neither with --campaign.",
+        help="A robot (file or bundled name) and the training logs; neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -118,7 +118,8 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="MAP.toml",
-        help="File with the tables 'columns' and 'drive'; else one beside the first log, else names are recognised.",
+        help="File with the tables 'columns' and 'drive'; default: one next to the first log, else names are "
+        "recognised.",
         show_default=False,
     ),
 ]
@@ -149,7 +150,7 @@ def _fix(campaign: Campaign, texts: Sequence[str]) -> Campaign:
         try:
             fixed[name.strip()] = finite(float(value))  # type: ignore[assignment]
         except (ValueError, typer.BadParameter):
-            raise InputError(f"--fix takes NAME=VALUE with a finite number, not '{text}'") from None
+            raise InputError(f"--fix needs NAME=VALUE with a finite number, not '{text}'") from None
     return replace(campaign, fix={**campaign.fix, **fixed})
 
 
@@ -276,9 +277,13 @@ def asked_campaign(
             campaign = replace(campaign, columns=read_map(columns))
     else:
         if data is not None:
-            raise InputError("--data says where the logs of a --campaign are; without one, name the logs themselves")
+            raise InputError(
+                "--data is the folder of the logs of a --campaign; without a campaign, name the logs themselves"
+            )
         if names and is_campaign_file(names[0]):
-            raise InputError(f"{names[0]}: this is a campaign, which names robot and logs: --campaign {names[0]}")
+            raise InputError(
+                f"{names[0]}: this is a campaign file, which names robot and logs; give it with --campaign {names[0]}"
+            )
         if len(names) < 2:
             raise InputError("name a robot and at least one log, or a --campaign")
         campaign = Campaign(read_given(names[0]), names[1:], columns=columns)  # type: ignore[arg-type]
@@ -294,10 +299,10 @@ def _refuse_contradictions(campaign: Campaign, stated: Mapping[str, Any]) -> Non
 
     name = stated.get("estimator")
     if stated.get("physical") and name is not None and table_name(name) != "physical":
-        raise InputError(f"--physical is an estimator itself and does not go with --estimator {name}")
+        raise InputError(f"--physical selects an estimator and cannot be combined with --estimator {name}")
     used = "physical" if stated.get("physical") else name or campaign.estimator
     if stated.get("prior") is not None and isinstance(used, str) and not takes_prior(used):
-        raise InputError(f"the estimator '{used}' takes no prior; add --physical or --estimator ridge")
+        raise InputError(f"the estimator '{used}' does not use a prior; add --physical or --estimator ridge")
 
 
 def read_map(path: Path) -> ColumnMap:

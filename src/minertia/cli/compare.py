@@ -78,6 +78,10 @@ def _residuals(evidence: Any) -> str:
     from minertia.report.identification_tables import percent
 
     unseen = [percent(float(r["relative"])) for r in evidence.get("validation") or ()]
-    told = f", {', '.join(unseen)} on logs that were not fitted" if unseen else ""
+    told = f", {', '.join(unseen)} on validation logs" if unseen else ""
     training = evidence.get("training")
-    return "no residuals on record" if training is None else f"residual {percent(training['relative'])} fitted{told}"
+    return (
+        "no residuals recorded"
+        if training is None
+        else (f"residual {percent(training['relative'])} on training logs{told}")
+    )

@@ -52,7 +52,7 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
     for sentence in skipped:
         diagnose(f"skipped {sentence}")
     if str(out / FILES[0]) in written:  # else the studio's page is not built, and `minertia studio` would say so
-        say(f"see it in the browser: {_command()} studio {out}", wrap=False)
+        say(f"open it in the browser: {_command()} studio {out}", wrap=False)
 
 
 def _command() -> str:
@@ -120,7 +120,7 @@ def _tell(found: BaseParameters) -> None:
 
     say(found)
     say()
-    say("What the certificate says:")
+    say("The certificate:")
     for sentence in certificate_sentences(found):
         say(f"- {sentence}")
     say()

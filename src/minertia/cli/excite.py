@@ -30,12 +30,12 @@ After = Annotated[
 ]
 AfterMotion = Annotated[
     list[Path] | None,
-    option("after-motion", "CSV...", "Trajectories that this command wrote before, used the same way."),
+    option("after-motion", "CSV...", "Trajectories written earlier by this command, used in the same way."),
 ]
 MotionFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Output folder for the trajectory and its report page.")
 ]
-Sweeps = Annotated[bool, typer.Option("--sweeps", help="One trajectory per joint, the other joints at rest.")]
+Sweeps = Annotated[bool, typer.Option("--sweeps", help="One trajectory per joint, with the other joints at rest.")]
 
 
 def excite(
@@ -98,7 +98,7 @@ def _moving_robot(
 ) -> Robot:
     given = read_given(name, snap=snap, numbers=True, hold=hold)
     if not given.is_floating and not given.n:
-        raise MinertiaError(f"'{given.name}' has no joint that can move")
+        raise MinertiaError(f"'{given.name}' has no movable joint")
     return given if gravity is None else given.with_gravity(gravity)
 
 
@@ -110,11 +110,13 @@ def _check_origin(robot: Robot, posture: Sequence[float] | None) -> None:
 
 def _check_sweeps(shape: MotionShape, delivery: Delivery, is_after: bool) -> None:
     if is_after:
-        raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
+        raise MinertiaError("--sweeps moves one joint at a time and cannot be combined with --after")
     if isinstance(shape.start, str):
-        raise MinertiaError("--sweeps moves about one posture; give it as numbers")
+        raise MinertiaError("--sweeps needs one start posture; give it as numbers")
     if delivery.come_from is not None or delivery.files.exports:
-        raise MinertiaError("--sweeps writes CSV files about one posture and takes neither --from nor --export")
+        raise MinertiaError(
+            "--sweeps writes CSV files about one posture and cannot be combined with --from or --export"
+        )
 
 
 def _say_progress(p: Progress) -> None:
@@ -147,9 +149,9 @@ def _recorded(
         for log in prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign).train:
             blocks = list(islice(log, 2))
             if len(blocks) > 1:
-                raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
+                raise MinertiaError(f"'{log.name}' is too long for --after; use a part of it")
             found.append(Trajectory(blocks[0].t, blocks[0].q, blocks[0].qd, blocks[0].qdd))
     elif how != (None, None):
         option = "--columns" if how[0] is not None else "--topic"
-        raise MinertiaError(f"{option} says how to read the logs of --after; there are none")
+        raise MinertiaError(f"{option} applies to the logs of --after, but none are given")
     return tuple(found)

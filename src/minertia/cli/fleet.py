@@ -25,24 +25,29 @@ fleet = typer.Typer(
 )
 Store = Annotated[
     str,
-    typer.Option("--store", metavar="DIR|URL", help="Store of the records: a folder, s3://...", show_default=False),
+    typer.Option(
+        "--store",
+        metavar="DIR|URL",
+        help="Store of the records: a folder, or a URL such as s3://...",
+        show_default=False,
+    ),
 ]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with status 0 whatever was found, for dashboards.")]
 
 
 def add(
     logs: Annotated[
-        list[str], typer.Argument(metavar="LOGS...", help="Logs, folders or URLs of them.", show_default=False)
+        list[str], typer.Argument(metavar="LOGS...", help="Logs, or folders or URLs with logs.", show_default=False)
     ],
     options: AddOptions,
     fleet_file: Annotated[
         Path | None,
-        typer.Option("--fleet", metavar="FLEET.toml", help="Fleet file (types, robots); default: as stored.",
+        typer.Option("--fleet", metavar="FLEET.toml", help="Fleet file; default: the stored one.",
                      show_default=False),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="DIR|URL", help="Store of the records; default: as in the fleet file.",
+        typer.Option("--store", metavar="DIR|URL", help="Store of the records; default: that of the fleet file.",
                      show_default=False),
     ] = None,
     exit_zero: ExitZero = False,
@@ -60,7 +65,7 @@ def add(
     file = None if fleet_file is None else read_fleet(fleet_file)
     place = store or (file.store if file is not None else None)
     if place is None:
-        raise InputError('name the store: --store DIR, or store = "DIR" in the fleet file')
+        raise InputError('the store is missing; give --store DIR, or store = "DIR" in the fleet file')
     own, found = Fleet.open(place, file), find_logs(logs)
     with progress(len(found)) as tell:
         done = own.add(
@@ -77,7 +82,8 @@ def compact(
     store: Store,
     before: Annotated[
         str | None,
-        typer.Option("--before", metavar="YYYY-MM", help="First month kept as daily records; default: this one.",
+        typer.Option("--before", metavar="YYYY-MM", help="First month to keep as daily records; default: this "
+"month.",
                      show_default=False),
     ] = None,
     as_json: AsJson = False,
@@ -112,7 +118,7 @@ def check(store: Store, exit_zero: ExitZero = False, as_json: AsJson = False) ->
             say(f"{robot}: no record on {', '.join(days[:10])}{' ...' * (len(days) > 10)}")
         if len(found.arithmetics) > 1:
             diagnose(_several(list(found.arithmetics)))
-        keys = f", in {len(found.keys)} sets that are not mixed" if len(found.keys) > 1 else ""
+        keys = f", in {len(found.keys)} sets that cannot be merged" if len(found.keys) > 1 else ""
         wrong = (
             f"{len(found.faults)} fault{'s' * (len(found.faults) != 1)}" if found.faults else "nothing wrong was found"
         )
@@ -137,16 +143,16 @@ def _say_added(done: AddResult, store: str) -> None:
     _say_faults(done.faults)
     if len(done.arithmetics) > 1:
         diagnose(_several(done.arithmetics))
-    early = f", {done.count('early')} before their robot counts" if done.count("early") else ""
+    early = f", {done.count('early')} before the first day of their robot" if done.count("early") else ""
     wrong = f", {len(done.faults)} fault{'s' * (len(done.faults) != 1)}" if done.faults else ""
-    say(f"{store}: {done.count('new')} logs added, {done.skipped + done.count('known')} known already{early}{wrong}")
+    say(f"{store}: {done.count('new')} logs added, {done.skipped + done.count('known')} already known{early}{wrong}")
 
 
 def _several(arithmetics: Sequence[str]) -> str:
     return (
-        f"minertia: these records come from {len(arithmetics)} kinds of arithmetic and agree to 1e-12, not to the bit: "
-        + " | ".join(arithmetics)
-    )
+        f"minertia: these records were computed with {len(arithmetics)} different arithmetic libraries and agree "
+        "to 1e-12, but not bit by bit: "
+    ) + " | ".join(arithmetics)
 
 
 def _added_data(done: AddResult, store: str) -> dict[str, object]:

@@ -26,7 +26,8 @@ Days = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace files that minertia did not write.")]
 Events = Annotated[
     Path | None,
-    typer.Option("--events", metavar="CSV", help="Maintenance, tool, program events; default: events.csv of the store.",
+    typer.Option("--events", metavar="CSV", help="File of maintenance, tool and program events; default: "
+"events.csv of the store.",
                  show_default=False),
 ]  # fmt: skip
 
@@ -38,14 +39,14 @@ def fit(
         str | None, typer.Option("--type", metavar="T", help="Robot type; default: all.", show_default=False)
     ] = None,
     robot: Annotated[
-        str | None, typer.Option("--robot", metavar="R", help="Restrict to one robot.", show_default=False)
+        str | None, typer.Option("--robot", metavar="R", help="Use one robot only.", show_default=False)
     ] = None,
     days: Days = None,
     models: Annotated[
         bool, typer.Option("--models", help="Also write model-ROBOT.toml for each robot, as identify does.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder for fit-TYPE.json, models.", show_default=False)
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for fits and models.", show_default=False)
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -58,7 +59,7 @@ def fit(
     from minertia.io.errors import InputError
 
     if models and out is None:
-        raise InputError("models are files: name the folder for them with --out DIR")
+        raise InputError("models are written to files; give the folder with --out DIR")
     own = Fleet.open(store)
     fits = {name: own.fit(name, options, robot=robot, days=days) for name in _types(own, type, robot)}
     if out is not None:
@@ -207,7 +208,7 @@ def _say_fit(found: FleetFit, robot: str | None) -> None:
         say(f"fault: {name}: {why}")
     for fault in found.damaged:
         say(f"fault: {fault}")
-    say_table(inertial_table(found), "inertial values that they share")
+    say_table(inertial_table(found), "shared inertial values")
     for name in found.robots if robot is not None or len(found.robots) < 3 else ():
         say_table(robot_table(found, name), f"friction of {name}")
         for remark in found.robots[name].remarks:
@@ -225,7 +226,7 @@ def _say_drift(found: FleetDrift) -> None:
     if found.alarms:
         say_table(alarm_table(found.alarms), "alarms")
     if found.watch:
-        say_table(alarm_table(found.watch), "to be watched, without a bound")
+        say_table(alarm_table(found.watch), "to be monitored, without a bound on false alarms")
     if found.no_longer:
         say_table(no_longer_table(found), "no longer judged")
     if found.not_judged:

@@ -95,15 +95,15 @@ def explain(err: Exception) -> int:
         diagnose(f"minertia: {os.fspath(err.filename)}: the file cannot be used ({err.strerror})")
         return WRONG_INPUT
     if isinstance(err, MemoryError):
-        diagnose("minertia: there is not enough memory for this; take less of it at once, or a machine with more")
+        diagnose("minertia: there is not enough memory for this; use less data at once, or a machine with more memory")
         return WRONG_INPUT
     if isinstance(err, OSError) and err.errno in NO_ROOM:
         drop_stdout()
-        diagnose(f"minertia: what it prints cannot be written ({err.strerror})")
+        diagnose(f"minertia: the output cannot be written ({err.strerror})")
         return WRONG_INPUT
     what = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
-    ask = "" if debugging() else "; please report it with what the same command prints when --debug is added"
-    diagnose(f"minertia: this should not have happened ({what}){ask}")
+    ask = "" if debugging() else "; please report it with the output of the same command with --debug"
+    diagnose(f"minertia: internal error ({what}){ask}")
     return OUR_FAULT
 
 

@@ -36,8 +36,8 @@ def identify(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Folder for model.toml, report.html, result.json, the robot's own file with the new parameters, and "
-            "an MJCF beside a URDF.",
+            help="Folder for model.toml, report.html, result.json, the robot file with the new parameters, and "
+            "for a URDF also an MJCF.",
             show_default=False,
         ),
     ] = None,
@@ -58,7 +58,7 @@ def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, f
     from minertia.identification.identify import identify as identified
 
     if pdf is not None and out is None:
-        raise InputError("--pdf prints the page that --out writes; name a folder with --out")
+        raise InputError("--pdf prints the page that --out writes; give a folder with --out")
     check_pages(None, pdf, force=force)
     if out is not None:
         from minertia.report.folders import check_identification
@@ -128,11 +128,11 @@ def validate(
     if validated_as_samples(model, logs, band, (columns, topic, drop_torn, simulator, html or pdf), as_json=as_json):
         return
     if is_log(model):
-        raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
+        raise InputError(f"the first argument must be a model.toml written by identify, but '{model}' is a log")
     known = read_model(model)
     check_pages(html, pdf, force=force)
     if (html or pdf) and simulator is not None:
-        raise InputError("a repetition in another simulator has no page; use --json, or the page without --in")
+        raise InputError("a simulation in another simulator has no report page; use --json, or omit --in")
     with progress(2 * len(logs) + 1) as tell:
         mapping = map_for(known, columns, topic)
         if simulator is not None:

@@ -23,9 +23,9 @@ Limits = Annotated[
     typer.Option(
         "--limits",
         metavar="NAME=VALUES|FILE",
-        help=f"A limit of the joints ({', '.join(JOINT_LIMITS)}), one number or one per joint; effort=file for those "
-        "of the robot's file. Or a TOML file with these, boxes for frames, obstacles, a table, self_collision "
-        "(docs/excitation.md). May be repeated.",
+        help=f"A joint limit ({', '.join(JOINT_LIMITS)}), one number or one per joint; effort=file for the limits "
+        "of the robot file. Or a TOML file with limits, boxes for frames, obstacles, a table, "
+        "self_collision. May be repeated.",
         show_default=False,
     ),
 ]

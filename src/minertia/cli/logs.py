@@ -63,7 +63,7 @@ def check_log(
         for note in recording.notes:
             say(f"assumed: {note}")
         say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
-        unit = "a unit that is not known" if UNIT_UNKNOWN in recording.notes else recording.effort_unit
+        unit = "an unknown unit" if UNIT_UNKNOWN in recording.notes else recording.effort_unit
         say(f"{recording.summary(unit)}: {problem_count(problems)}")
     if problems:
         raise typer.Exit(1)
@@ -98,7 +98,7 @@ def new(
     text = new_campaign(robot, logs, topic=topic)
     write_file(out, text, force=force)
     open_questions = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
-    todo = f"; places marked with ? that are left for you: {open_questions}" if open_questions else ""
+    todo = f"; open questions, marked with ?: {open_questions}" if open_questions else ""
     diagnose(f"wrote {out}{todo}")
 
 

@@ -122,8 +122,8 @@ def _say_way(way: Route) -> None:
     for name, part in way.parts:
         if isinstance(part, Transfer):
             legs = len(part.postures) - 1
-            around = "straight on" if legs == 1 else f"in {legs} legs around what is in the way"
-            say(f"{name.capitalize()}: {part.duration:.2f} s, {around}; it keeps the same limits.")
+            around = "straight on" if legs == 1 else f"in {legs} segments around obstacles"
+            say(f"{name.capitalize()}: {part.duration:.2f} s, {around}; it respects the same limits.")
 
 
 # ---------------------------------------------------------------------- joint by joint

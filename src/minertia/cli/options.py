@@ -219,7 +219,9 @@ RobotName = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
-Floating = Annotated[bool, typer.Option("--floating", help="Floating base, whatever the file says.")]
+Floating = Annotated[
+    bool, typer.Option("--floating", help="Read the robot with a floating base, whatever the file says.")
+]
 Numbers = Annotated[bool, typer.Option("--numbers", help="Use numeric lengths instead of symbols.")]
 Snap = Annotated[
     float | None,
@@ -227,7 +229,7 @@ Snap = Annotated[
         "--snap",
         metavar="RAD",
         callback=small_angle,
-        help="Snap angles within this tolerance [rad] to multiples of 90 degrees; 0: as written; default: 0.002.",
+        help="Snap angles within this tolerance [rad] to multiples of 90 degrees; 0: no snapping; default: 0.002.",
         show_default=False,
     ),
 ]
@@ -237,7 +239,7 @@ Gravity = Annotated[
         "--gravity",
         metavar="X Y Z",
         callback=finite,
-        help="Gravity in the base frame in m/s2 instead of the file's, for instance 0 0 -9.81.",
+        help="Gravity in the base frame [m/s2] instead of that of the file, such as 0 0 -9.81.",
         show_default=False,
     ),
 ]
@@ -245,7 +247,7 @@ Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Replace files that minertia did not write, or that were changed since; never what it reads.",
+        help="Replace files that minertia did not write, or that were changed since; inputs are never replaced.",
     ),
 ]
 Without = Annotated[

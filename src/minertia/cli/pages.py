@@ -29,7 +29,7 @@ def check_pages(html: Path | None, pdf: Path | None, *, force: bool) -> None:
         if path is not None:
             check_file(path, force=force)
     if html is not None and pdf is not None and html.resolve() == pdf.resolve():
-        raise InputError(f"{html}: both pages would have this name; give each its own name")
+        raise InputError(f"{html}: two pages would have this name; give each its own name")
     if html or pdf:
         require_bundle()
     if pdf is not None:
@@ -54,5 +54,5 @@ def print_page(page: Path, pdf: Path | None, *, force: bool) -> None:
     if pdf is None:
         return
     if not page.is_file():
-        raise InputError(f"there is no page '{page.name}' of this result to print")
+        raise InputError(f"this result has no page '{page.name}' to print")
     write_pages(page.read_text(encoding="utf-8"), None, pdf, force=force)

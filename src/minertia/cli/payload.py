@@ -40,7 +40,8 @@ AtFlange = Annotated[
     option(
         "flange",
         "FRAME|X,Y,Z,R,P,Y",
-        "Frame of the controller's fields, or its offset from --at [m, rad]; default: tool0, flange ... of the file.",
+        "Frame in which the controller takes the payload, or its offset from --at [m, rad]; default: tool0, "
+        "flange ... of the file.",
     ),
 ]
 KnownMass = Annotated[
@@ -48,12 +49,13 @@ KnownMass = Annotated[
     option(
         "mass",
         "KG",
-        "Known payload: identify the drive gains instead, from efforts as logged.",
+        "Mass of a known payload [kg]: identify the drive gains instead, from logged efforts.",
         callback=not_negative,
     ),
 ]
 KnownCentre = Annotated[
-    tuple[float, float, float] | None, option("com", "X Y Z", "Centre of mass of that payload [m].", callback=finite)
+    tuple[float, float, float] | None,
+    option("com", "X Y Z", "Centre of mass of the known payload [m].", callback=finite),
 ]
 
 
@@ -84,9 +86,9 @@ def payload(
         known = known.without_torn_rows() if drop_torn else known
         known = known if topic is None else known.on_topic(topic)
     if mass is None and com is not None:
-        raise InputError("--com goes with the --mass of a known load")
+        raise InputError("--com needs the --mass of a known payload")
     if mass is not None and flange is not None:
-        raise InputError("--flange is the frame of a load that is looked for; the frame of a known one is --at")
+        raise InputError("--flange applies to an unknown payload; give the frame of a known one with --at")
     if at is None and (mass is not None or load_frame(known.robot, _flange_name(flange)) is None):
         _say_where(known.robot)
     check_pages(html, pdf, force=force)
@@ -96,7 +98,9 @@ def payload(
         elif isinstance(known, Campaign):
             found = _gains(known, loaded, (mass, com, at), tell)
         else:
-            raise InputError("gains come from a log without the load and one with it, both as logged; name both")
+            raise InputError(
+                "drive gains need a log without the payload and one with it, both with efforts as logged; name both"
+            )
     if html or pdf:
         write_pages(_page(known.robot.name, found, mass is None), html, pdf, force=force)
     say_findings(found.logs)
@@ -127,12 +131,12 @@ def _unloaded(
 
     if is_model_file(unloaded):
         if robot is not None or file is not None:
-            raise InputError("the model names its robot; give neither --robot nor --campaign with it")
+            raise InputError("the model already names its robot; omit --robot and --campaign")
         return with_efforts(read_model(unloaded), "a load")
     if unloaded.lower().endswith(".toml"):  # says what is wrong with it
         read_model(unloaded)
     if (robot is None) == (file is None):
-        raise InputError("name the robot with --robot, or with a --campaign")
+        raise InputError("the robot is missing; give --robot or a --campaign")
     if robot is not None:
         return Campaign(read_given(robot), unloaded, columns=columns)  # type: ignore[arg-type]
     assert file is not None
@@ -190,7 +194,7 @@ def _say_where(robot: Robot) -> None:
     if others:
         which = "an end in no loop" if robot.cuts else "the last link"
         diagnose(
-            f"the load is taken to be at '{taken}', {which} of the robot's file; '--at NAME' says if it is at "
+            f"the payload is assumed to be at '{taken}', {which} of the robot file; give --at NAME if it is at "
             f"{' or '.join(repr(name) for name in others)}"
         )
 
@@ -202,12 +206,12 @@ def _say_load(found: Payload) -> None:
     values = (found.mass, *found.com, *found.inertia)
     deviations = (found.mass_deviation, *found.com_deviation, *found.inertia_deviation)
     rows = tuple((n, f"{v:.5g}", f"{d:.2g}") for n, v, d in zip(names, values, deviations, strict=True))
-    say(f"load in the frame of '{found.frame}', inertia about its centre of mass")
+    say(f"payload in the frame of '{found.frame}', inertia about its centre of mass")
     say_table(Table(("", "value", "deviation"), rows, right=(1, 2)))
     for why in found.not_excited.values():
         say(why)
     if not found.is_physical:
-        say("no real body has these values")
+        say("these values are not physically consistent")
     if found.fields_frame is None:
         say(f"without the fields of a controller: {found.flange}")
     else:

@@ -106,7 +106,7 @@ def _summary(robot: Robot) -> str:
     moving = "no inertial parameters" if mass is None else f"moving mass {mass:.6g} kg"
     without = robot.missing_links if mass is not None else ()
     missing = f"; without parameters: {', '.join(without)}" if without else ""
-    coupled = "" if robot.coupling is None else "; drives coupled"
+    coupled = "" if robot.coupling is None else "; coupled drives"
     return f"gravity ({', '.join(f'{g:g}' for g in robot.gravity)}) m/s2; {moving}{missing}{coupled}"
 
 
@@ -150,7 +150,8 @@ def check(
         return
     if of is not None or columns is not None or drop_torn or topic is not None:
         raise InputError(
-            f"--robot, --columns, --topic and --drop-torn belong to a log; '{robot_or_log}' is none by its ending"
+            f"--robot, --columns, --topic and --drop-torn apply to a log, but '{robot_or_log}' does not have the "
+            "file name extension of one"
         )
     _check_robot(robot_or_log, floating, snap, stage, as_json)
 
@@ -184,7 +185,7 @@ def convert(
         typer.Option(
             "--template",
             metavar="FILE",
-            help="Template in the format of OUT: kept as it is except for the parameters; a USD stage is overridden.",
+            help="Template in the format of OUT: copied, with only the parameters changed; a USD stage is overridden.",
             show_default=False,
         ),
     ] = None,

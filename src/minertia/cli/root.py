@@ -123,7 +123,7 @@ def _refuse_nothing(args: Sequence[str]) -> None:
     """Reject an option with an empty value: an empty name would mean the current folder."""
     for arg, value in pairwise((*args, None)):
         if arg is not None and arg.startswith("--") and (arg.endswith("=") or ("=" not in arg and value == "")):
-            raise InputError(f"what stands behind {arg.rstrip('=')} is empty; is a variable of the shell not set?")
+            raise InputError(f"the value of {arg.rstrip('=')} is empty; check that the shell variable is set")
 
 
 @cache

@@ -37,14 +37,14 @@ Host = Annotated[
     str | None, option("host", "HOST", "Host name or address of the robot; for ros2 that of rosbridge, ws://HOST:9090.")
 ]
 Rehearsed = Annotated[
-    Path | None, option("rehearsed", "FILE", "run.toml of the same trajectory on the simulated robot.")
+    Path | None, option("rehearsed", "FILE", "run.toml of a rehearsal of the same trajectory on the simulated robot.")
 ]
 Levels = Annotated[
     Path | None,
     option(
         "watch",
         "LEVELS",
-        "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT is then the model.",
+        "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT must then be the model.",
     ),
 ]
 LogsPlace = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the logs and the record.")]
@@ -155,7 +155,7 @@ def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[lis
         if not logs:
             raise
         first = (str(err).splitlines() or [""])[0][:120]
-        return logs, column, f"the driver could not be closed ({type(err).__name__}: {first}): see to the robot"
+        return logs, column, f"the driver could not be closed ({type(err).__name__}: {first}); check the robot"
     return logs, column, ""
 
 
@@ -194,11 +194,11 @@ class _Listener:
 
         known = read_levels(levels)
         if not driver.effort.startswith("tau"):
-            raise MinertiaError("a watch needs efforts in N m or N, and this driver tells currents; leave out --watch")
+            raise MinertiaError("monitoring needs efforts in N m or N, but this driver reports currents; omit --watch")
         if abs(known.rate * driver.period - 1) > SAME_RATE:
             raise MinertiaError(
-                f"the levels are for {known.rate:.4g} samples a second and the robot is asked {1 / driver.period:.4g} "
-                "times; give that --rate"
+                f"the noise levels are for {known.rate:.4g} samples per second, but the robot is sampled "
+                f"{1 / driver.period:.4g} times per second; give that --rate"
             )
         return cls(OnlineWatch(robot, known))
 
@@ -213,7 +213,7 @@ def _say_unwatched(guard: Guard) -> None:
     joints = guard.unwatched
     if joints:
         whose = "no joint" if len(joints) == len(guard.names) else f"all joints but {', '.join(joints)}"
-        diagnose(f"efforts are watched at {whose}: give bounds with --effort")
+        diagnose(f"efforts are monitored at {whose}; give bounds with --effort")
 
 
 @contextmanager
@@ -235,7 +235,7 @@ def _driver(task: _RunTask, host: str | None) -> Iterator[Driver]:
             yield link
         return
     if host is None:
-        raise MinertiaError(f"the driver '{task.driver}' needs the address of the robot: give --host")
+        raise MinertiaError(f"the driver '{task.driver}' needs the address of the robot; give --host")
     with _remote(task.driver, robot, host, rate) as driver:
         yield driver
 
@@ -296,6 +296,6 @@ def _say(robot: Robot, logs: Sequence[RungLog], aborted: str) -> None:
     rows = tuple((name, *(f"{error[j]:.3g}" for error in errors)) for j, name in enumerate(robot.coordinate_names))
     say_table(
         Table(("joint", *speeds), rows, right=tuple(range(1, len(speeds) + 1))),
-        "largest distance from the command [rad or m]",
+        "largest tracking error [rad or m]",
     )
-    say(f"Stopped: {aborted}." if aborted else "The motion ended at every speed.")
+    say(f"Stopped: {aborted}." if aborted else "The trajectory was completed at every speed.")

@@ -22,7 +22,9 @@ def significance(
     asked: Campaign,
     share: Annotated[
         float,
-        typer.Option("--share", metavar="PERCENT", min=0.0, max=100.0, help="Threshold of the contribution rule."),
+        typer.Option(
+            "--share", metavar="PERCENT", min=0.0, max=100.0, help="Threshold of the contribution rule, as a fraction."
+        ),
     ] = 1.0,
     html: Html = None,
     pdf: Pdf = None,
@@ -48,7 +50,7 @@ def significance(
     if as_json:
         say_json(found.to_dict())
         return
-    say(f"{found.robot}: {len(found.one_percent.names)} parameters that these logs excite")
+    say(f"{found.robot}: {len(found.one_percent.names)} parameters excited in these logs")
     for each in (found.one_percent, found.elimination):
         _say(each)
 
@@ -57,11 +59,11 @@ def _say(found: Significance) -> None:
     from minertia.report.identification_tables import curve_table, essential_table, percent
 
     say()
-    say(f"{found.rule}: {len(found.essential)} stay")
+    say(f"{found.rule}: {len(found.essential)} retained")
     say(
         f"condition number {found.condition_before:.3g} before, {found.condition_after:.3g} after; "
         f"residual over effort {percent(found.residual_before)} before, {percent(found.residual_after)} after"
     )
     say_table(essential_table(found))
     if found.curve:
-        say_table(curve_table(found), "error against number of values")
+        say_table(curve_table(found), "error over the number of parameters")

@@ -13,13 +13,16 @@ from minertia.cli.terminal import diagnose, say
 
 def studio(
     folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Project folder: robot, logs, campaign, runs; made if missing.")
+        Path, typer.Argument(metavar="[FOLDER]", help="Project folder: robot, logs, campaign, runs; created if "
+"missing.")
     ] = Path(),
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on; visits need the printed token.")
+        str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on; access needs the printed "
+"token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="Port; default: 8765, or a free one.",
+        int | None, typer.Option("--port", min=0, max=65535, help="Port; default: 8765, or a free port if it is "
+"in use.",
                                  show_default=False)
     ] = None,
     show: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
@@ -39,7 +42,7 @@ def studio(
     require_page()
     at = place(host, port, token=kept_token(folder))
     if not is_loopback(host):
-        diagnose("minertia: other machines can reach this address; whoever has its token can use the studio")
+        diagnose("minertia: other machines can reach this address; anyone with its token can use the studio")
     with inputs_protected():  # a server writes the same files again and again
         serve(folder, at, show=show, say=_say_address)
 

@@ -110,8 +110,8 @@ def say_changed_geometry(robot: Robot, option: str = "") -> None:
     if changed:
         places = ", ".join(dict.fromkeys(note.where for note in changed))
         diagnose(
-            f"minertia: rounded in the file and taken as meant: {places}; 'minertia check' lists each change"
-            + (f", '{option}' keeps what is written" if option else "")
+            (f"minertia: rounded in the file and snapped to exact values: {places}; 'minertia check' lists each change")
+            + (f", '{option}' keeps the written values" if option else "")
         )
 
 

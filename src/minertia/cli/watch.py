@@ -87,7 +87,7 @@ def _levels(
     from minertia.identification.watch import learn_levels
 
     if bool(normal) == (file is not None):
-        raise InputError("what is normal comes from --normal LOG..., or from a file that --out wrote with --levels")
+        raise InputError("noise levels are missing; give --normal LOG..., or a file written by --out with --levels")
     if file is not None:
         return read_levels(file)
     return learn_levels(model, normal or (), options=WatchOptions(velocities=velocities), columns=columns, tell=tell)
@@ -111,14 +111,14 @@ def _say(levels: WatchLevels, found: list[WatchResult]) -> None:
         (joint, f"{sigma:.3g}", f"{alike:.2f}", f"{slow:.2g}")
         for joint, sigma, alike, slow in zip(levels.joints, levels.sigma, levels.alike, levels.slow, strict=True)
     )
-    headers = ("joint", "residual [N m or N]", "likeness", "slides above [rad/s or m/s]")
+    headers = ("joint", "residual [N m or N]", "likeness", "moves above [rad/s or m/s]")
     say(
-        f"normal, over {levels.options.block:g} s, from {60 * levels.hours:.2g} min of motion; at most "
-        f"{levels.options.per_hour:g} false alarms an hour of all joints together, on average"
+        f"normal levels over {levels.options.block:g} s, from {60 * levels.hours:.2g} min of motion; on average "
+        f"at most {levels.options.per_hour:g} false alarms per hour over all joints"
     )
     say_table(Table(headers, rows, right=(1, 2, 3)))
     for one in found:
         for sentence in one.sentences():
             say(f"{one.log}: {sentence}")
         for caution in () if one.load is None else one.load.cautions:
-            say(f"{one.log}: caution: {caution}")
+            say(f"{one.log}: warning: {caution}")

@@ -23,14 +23,14 @@ RobotAndFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[[ROBOT] POSES...]",
-        help="Files of wrenches: a row for each pose at rest, or logs of motion. A robot (file or bundled name) "
+        help="Files of wrenches: one row per pose at rest, or logs of motion. A robot (file or bundled name) "
         "before them places the "
-        "sensor where the files have joint positions instead of its orientation; neither with --campaign.",
+        "sensor if the files contain joint positions instead of its orientation; neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
     ),
 ]
-Unseen = Annotated[list[str] | None, option("validate", "FILE", "Poses to judge on, never fitted.")]
+Unseen = Annotated[list[str] | None, option("validate", "FILE", "Validation poses, never fitted.")]
 Frame = Annotated[str | None, said(WrenchOptions, "frame", "FRAME")]
 Axes = Annotated[str | None, said(WrenchOptions, "axes")]
 Of = Annotated[str | None, said(WrenchOptions, "of")]
@@ -98,7 +98,7 @@ def _campaign(names: list[str], file: Path | None, data: Path | None, columns: P
     files = names[1:] if has_robot else names
     if not files:
         raise InputError(
-            "name files of wrenches at poses, after the robot where they have joint positions, or a --campaign"
+            "name files of wrenches at poses, after the robot if they contain joint positions, or a --campaign"
         )
     robot = read_given(names[0]) if has_robot else sensor_alone()
     return Campaign(robot, files, columns=columns, wrench=WrenchOptions())  # type: ignore[arg-type]

@@ -46,9 +46,7 @@ def compile(program: Program, *, device: str = "cpu", precision: str = "double")
     if device == "cuda":
         return CudaKernel(program, precision)
     if precision != "double":
-        raise MinertiaError(
-            "kernels of the processor are in double precision; leave precision out, or take device cuda"
-        )
+        raise MinertiaError("CPU kernels use double precision only; omit precision, or use device cuda")
     if program.tail is not None:  # its loops are quick on arrays as they are
         return _evaluated(program)
     return BatchKernel(program)

@@ -74,7 +74,7 @@ class CudaKernel:
                 wanted = ", ".join(map(str, ("N", *port.shape)))
                 raise ShapeError(f"{port.name} has shape {array.shape}; '{self.program.name}' needs ({wanted})")
             if len(array) != len(arrays[0]):
-                raise ShapeError(f"{port.name} has {len(array)} samples where another array has {len(arrays[0])}")
+                raise ShapeError(f"{port.name} has {len(array)} samples but another array has {len(arrays[0])}")
         if all(array.flags.c_contiguous for array in arrays):
             return len(arrays[0]), True
         for array, port in zip(arrays, ports, strict=True):
@@ -112,7 +112,8 @@ class CudaKernel:
         except cupy.cuda.memory.OutOfMemoryError:
             size = count * port.size * (8 if self.precision == "double" else 4) / 1e9
             raise MinertiaError(
-                f"the device has no {size:.3g} GB left for {port.name} of {count} samples; give fewer at a time"
+                f"the device has less than {size:.3g} GB of free memory for {port.name} of {count} samples; give "
+                "fewer samples at a time"
             ) from None
 
     def _prepared(self, by_name: dict[str, Any]) -> Any:
@@ -150,11 +151,11 @@ def cuda_array(cupy: Any, given: Any, name: str, precision: str) -> Any:
     device = getattr(given, "__dlpack_device__", None)
     if device is None or int(device()[0]) not in DLPACK_CUDA:
         raise MinertiaError(
-            f"{name} is not on a CUDA device; give arrays of CuPy, PyTorch or JAX that are, or take device cpu"
+            f"{name} is not on a CUDA device; give arrays of CuPy, PyTorch or JAX that are, or use device cpu"
         )
     array = given if isinstance(given, cupy.ndarray) else cupy.from_dlpack(_detached(given))
     if str(array.dtype) != DTYPES[precision]:
-        raise ShapeError(f"{name} holds {array.dtype}; this kernel computes in {DTYPES[precision]}")
+        raise ShapeError(f"{name} has the type {array.dtype}, but this kernel computes in {DTYPES[precision]}")
     return array
 
 
@@ -166,7 +167,7 @@ def compiled_functions(cupy: Any, text: str, names: Sequence[str], what: str) ->
     except Exception as err:  # NVRTC missing, too old for the card, or refusing the text
         first = (str(err).strip().splitlines() or [err.__class__.__name__])[0]
         raise MinertiaError(
-            f"{what} cannot be compiled for this CUDA device ({first}); is the CUDA toolkit as new as the card?"
+            f"{what} cannot be compiled for this CUDA device ({first}); check that the CUDA toolkit supports the device"
         ) from None
 
 
@@ -208,7 +209,7 @@ def cuda_module() -> Any:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as err:
         reason = (str(err).strip().splitlines() or [err.__class__.__name__])[0]
-        raise MinertiaError(f"no CUDA device can be used ({reason}); take device cpu") from None
+        raise MinertiaError(f"no CUDA device can be used ({reason}); use device cpu") from None
     if not count:
-        raise MinertiaError("this machine has no CUDA device; take device cpu")
+        raise MinertiaError("this machine has no CUDA device; use device cpu")
     return cupy

@@ -121,7 +121,9 @@ class CudaDevice:
             try:
                 partial, found = cupy.empty(blocks * warps * size), cupy.empty(size)
             except cupy.cuda.memory.OutOfMemoryError:
-                raise MinertiaError(f"the device has no {blocks * warps * size * 8e-6:.3g} MB left for sums") from None
+                raise MinertiaError(
+                    f"the device has less than {blocks * warps * size * 8e-06:.3g} MB of free memory for sums"
+                ) from None
             add((blocks,), (kernel.threads,), (cupy.uint64(count), *rest, partial), shared_mem=kernel.bytes)
             total((-(-size // ADDERS),), (ADDERS,), (partial, cupy.int64(blocks * warps), found))
             return found
@@ -176,7 +178,7 @@ class CudaLeastSquares:
             return Gram(self.columns, kernel.matrix(sums), count * self.rows)
         R = np.asarray(triangle, float)
         if R.shape != (len(self.columns),) * 2:
-            raise ShapeError(f"the triangle has shape {R.shape}; it needs {(len(self.columns),) * 2}")
+            raise ShapeError(f"the triangular factor has shape {R.shape}; it must have {(len(self.columns),) * 2}")
         kernel, sums, count = self._run(PRECONDITIONED, inputs, tau, weights, inverse_of(R))
         return Gram(self.columns, kernel.matrix(sums), count * self.rows, R)
 
@@ -275,7 +277,7 @@ class CudaLeastSquares:
             wanted = ", ".join(map(str, port.shape if is_common else ("N", *port.shape)))
             raise ShapeError(f"{port.name} has shape {array.shape}; '{self.program.name}' needs ({wanted})")
         if count is not None and len(array) != count:
-            raise ShapeError(f"{port.name} has {len(array)} samples where another array has {count}")
+            raise ShapeError(f"{port.name} has {len(array)} samples but another array has {count}")
         return array
 
     def _weights(self, weights: Any | None, count: int) -> Any | None:

@@ -53,8 +53,9 @@ class _SprungDraft:
     def __init__(self, d: Draft) -> None:
         if d.robot.elastic and d.setting.rotors:
             raise InputError(
-                f"rotors of '{d.robot.name}' are behind springs and no part of its links: generate programs for its "
-                "elastic joints without them (--no-rotors, CodeModel(rotors=False)); they are the input 'rotor'"
+                f"rotors of '{d.robot.name}' are separated from its links by springs: generate programs for "
+                "elastic joints without rotor inertia (--no-rotors, CodeModel(rotors=False)); it is the input "
+                "'rotor'"
             )
         n = d.robot.n
         self.d, self.chi = d, d.chi()

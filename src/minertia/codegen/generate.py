@@ -199,7 +199,7 @@ def load_representatives(folder: str | Path) -> dict[str, Representative]:
         data = json_document(read_text(path))
         return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
     except (MinertiaError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MinertiaError(f"{path} holds no representatives that can be used: {error}") from None
+        raise MinertiaError(f"{path} contains no usable search result: {error}") from None
 
 
 class _Unit:
@@ -404,12 +404,12 @@ class Target:
     def check(self, name: str, programs: Sequence[str], precision: str, motors: bool) -> None:
         """Raise an error for options that the target does not support, before any work is done."""
         if self.is_block and len(programs) != 1:
-            raise MinertiaError(f"the target '{name}' holds one program, not {len(programs)}")
+            raise MinertiaError(f"the target '{name}' takes one program, not {len(programs)}")
         missing = [program for program in self.needs if program not in programs]
         if missing:
             raise MinertiaError(f"the target '{name}' also needs the program '{missing[0]}'")
         if self.is_double and precision != "double":
-            raise MinertiaError(f"the target '{name}' is in double precision only; leave out --float")
+            raise MinertiaError(f"the target '{name}' supports double precision only; omit --float")
         if self.at_joints and motors:
             raise MinertiaError(f"the target '{name}' gives efforts at the joints, not at the motors")
 

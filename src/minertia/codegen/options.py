@@ -22,7 +22,7 @@ class CodeModel(Declared):
 
     parameters: str = option(
         "baked",
-        "Parameters that the code takes: standard, base or mlc ones at run time, or baked into it.",
+        "Parameters of the code: standard, base or mlc parameters as run-time inputs, or constants compiled into it.",
         choices=PARAMETERS,
         command="parameters",
     )
@@ -39,7 +39,7 @@ class CodeModel(Declared):
     values: Sequence[float] | None = option(
         None,
         "Values of all base parameters, compiled into the code as constants.",
-        otherwise="the robot's nominal ones",
+        otherwise="the robot's nominal values",
     )
     essential: Sequence[str] | None = option(
         None, "Names of the essential base parameters; the others are zero.", otherwise="all"
@@ -47,7 +47,8 @@ class CodeModel(Declared):
     motors: bool = option(False, "Efforts at the motors, through the coupling of the drives, instead of at the joints.")
     temperature: bool = option(
         True,
-        "Take the joints' temperatures as an input where an effect depends on them, else that of its reference.",
+        "Joint temperatures as a run-time input, for effects that depend on them; otherwise the reference "
+        "temperature is used.",
     )
     frame: ChosenFrame = option(LAST_LINK, "Frame of wrenches, Jacobians and poses.", otherwise="the last link's")
     closing_steps: int = option(
@@ -82,7 +83,7 @@ class CodeSearch(Declared):
     )
     seed: int = option(0, "Random seed of the search.", range=(0, 2**63), command="seed")
     representatives: Mapping[str, Any] = option(
-        factory=dict, help="Choices (`Representative`) found before, by program, used as they are."
+        factory=dict, help="Results of an earlier search (`Representative`), by program, used without a new search."
     )
 
     def __post_init__(self) -> None:

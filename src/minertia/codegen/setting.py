@@ -106,7 +106,7 @@ class Setting:
         if self.parameters not in PARAMETERS:
             raise UnknownName("choice of parameters", self.parameters, PARAMETERS)
         if self.is_composite and self.parameters == "base":
-            raise MinertiaError("the formulation mlc takes no regrouped base parameters; choose the parameters mlc")
+            raise MinertiaError("the formulation mlc cannot use regrouped base parameters; choose the parameters mlc")
 
     @property
     def is_composite(self) -> bool:
@@ -199,7 +199,7 @@ class Setting:
             raise MinertiaError(f"{len(beta)} values are given; '{self.robot.name}' has {self.base.count} parameters")
         if not np.all(np.isfinite(beta)):
             bad = self.base.names[int(np.argmin(np.isfinite(beta)))]
-            raise MinertiaError(f"the parameter {bad} is not a finite number, so no program can be made with it")
+            raise MinertiaError(f"the parameter {bad} is not a finite number, so no program can be generated")
         kept = np.zeros(len(beta))
         rows = self.essential_rows
         kept[rows] = beta[rows]

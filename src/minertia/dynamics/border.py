@@ -33,13 +33,14 @@ def samples_of(robot: Robot, name: str, values: Values, wanted: int) -> NDArray[
     try:
         array = np.asarray(values)
     except (ValueError, TypeError):  # rows of different lengths, or something that is no array
-        raise ShapeError(f"{name} must be an array of numbers with rows of one length") from None
+        raise ShapeError(f"{name} must be an array of numbers whose rows have equal length") from None
     if array.dtype.kind not in "fciu":
-        raise ShapeError(f"{name} must hold numbers")
+        raise ShapeError(f"{name} must contain numbers only")
     array = array if array.dtype.kind in "fc" else array.astype(float)
     if array.ndim not in (1, 2) or array.shape[-1] != wanted:
         raise ShapeError(
-            f"{name} has shape {array.shape}; '{robot.name}' needs ({wanted},) or (N, {wanted}), samples first"
+            f"{name} has shape {array.shape}; '{robot.name}' needs ({wanted},) or (N, {wanted}), with one row per "
+            "sample"
         )
     return array
 
@@ -64,7 +65,9 @@ class Call:
     def _closed(self, state: State) -> Projection:
         """Motion projected on the robot's spanning tree; unchanged for a robot without loops."""
         if self.robot.open_cuts and self.robot.has_input("load"):
-            raise InputError(f"friction that depends on the load is not there for loops, which '{self.robot.name}' has")
+            raise InputError(
+                f"load-dependent friction is not supported for robots with loops, such as '{self.robot.name}'"
+            )
         return project(self.robot.numeric, state)
 
     @property
@@ -89,7 +92,7 @@ class Call:
         array = samples_of(self.robot, name, values, wanted)
         if array.ndim == 2:
             if self.leading and self.leading != array.shape[:1]:
-                raise ShapeError(f"{name} has {array.shape[0]} samples where another array has {self.leading[0]}")
+                raise ShapeError(f"{name} has {array.shape[0]} samples but another array has {self.leading[0]}")
             self.leading = array.shape[:1]
         return [np.ascontiguousarray(column) if array.ndim == 2 else column for column in array.T]
 
@@ -144,7 +147,7 @@ class Call:
 def chosen_frame(frame: ChosenFrame | str | None) -> ChosenFrame:
     """Convert a frame name or specification to a `ChosenFrame`."""
     if frame is not None and not isinstance(frame, str | ChosenFrame):
-        raise InputError("a frame is given by its name or as a ChosenFrame")
+        raise InputError("the frame must be the name of a frame or a ChosenFrame")
     return frame if isinstance(frame, ChosenFrame) else ChosenFrame(frame)
 
 
@@ -166,7 +169,7 @@ def checked_gravity(gravity: Sequence[float] | None) -> Any:
     except (TypeError, ValueError, OverflowError):
         given = []
     if np.shape(given) != (3,) or not np.isfinite(given).all():
-        raise InputError("gravity is three finite numbers [m/s2] in the base frame")
+        raise InputError("gravity must be three finite numbers [m/s2] in the base frame")
     return structural_gravity(given)
 
 
@@ -177,7 +180,7 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
     except TypeError:
         is_list = False
     if not is_list:
-        raise InputError("columns are a list of full names, such as ['ZZ1', 'MX2']")
+        raise InputError("columns must be a list of full parameter names, such as ['ZZ1', 'MX2']")
     return names
 
 
@@ -188,7 +191,7 @@ def _checked(robot: Robot, parameters: Parameters) -> Parameters:
         is_list = isinstance(parameters, list | tuple) and len(parameters) == count
         if not is_list or not all(_is_table(values) for values in parameters):
             raise InputError(
-                f"parameters are a list of {count} tables of numbers, one for each link of '{robot.name}', "
+                f"parameters must be a list of {count} tables of numbers, one for each link of '{robot.name}', "
                 f"with {', '.join(LINK_SYMBOLS)}"
             )
     return parameters

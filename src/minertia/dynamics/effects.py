@@ -55,8 +55,8 @@ class UnitEffects:
         given = self.load is not None and "load" in inputs, self.temperature is not None and "temperature" in inputs
         if len(self.robot.shares(j)) > 1 and any(given):
             raise InputError(
-                f"the effect {full_name(symbol, j + 1)} depends on load or temperature, which a joint that follows "
-                "several others has none of; give that joint an effect without them"
+                f"the effect {full_name(symbol, j + 1)} depends on load or temperature, which are not defined for "
+                "a joint that depends on several others; give that joint an effect without these inputs"
             )
         return self.robot.coordinate_of(j)
 

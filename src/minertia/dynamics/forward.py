@@ -125,7 +125,7 @@ def _singular(A: Matrix, j: int, names: Sequence[str]) -> SingularMass:
     """Error that names the joints without inertia, or the joint of the vanishing pivot."""
     empty = list(dict.fromkeys(names[k] for k in range(len(A)) if _vanishes(A[k][k], 0.0)))
     return SingularMass(
-        f"the mass matrix cannot be inverted: {', '.join(empty) or names[j]} "
-        f"{'move' if len(empty) > 1 else 'moves'} no mass or inertia of {'their' if len(empty) > 1 else 'its'} own; "
-        "give the links behind mass and inertia, or the drives rotor inertia"
+        f"the mass matrix is singular: {', '.join(empty) or names[j]} {'move' if len(empty) > 1 else 'moves'} no "
+        f"mass or inertia of {'their' if len(empty) > 1 else 'its'} own; give the links after the joint mass and "
+        "inertia, or the drive a rotor inertia"
     )

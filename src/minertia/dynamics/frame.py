@@ -43,7 +43,7 @@ def frame_named(robot: Robot, name: str | None) -> Frame:
         known = list(dict.fromkeys(error.available))
         more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
         raise InputError(
-            f"there is no frame called '{name}' on '{robot.name}'; it has {', '.join(known[:MOST_NAMES])}{more}"
+            f"'{robot.name}' has no frame called '{name}'; its frames are {', '.join(known[:MOST_NAMES])}{more}"
         ) from None
 
 

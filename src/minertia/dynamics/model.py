@@ -289,7 +289,7 @@ def coordinate_efforts(robot: RobotLike, q: ArrayLike, motor_efforts: ArrayLike)
     names = ", ".join(robot.joints[j].name for j in robot.actuated)
     given = samples_of(robot, f"motor_efforts (of {names})", motor_efforts, len(robot.actuated))
     if given.shape != G.shape[:-1]:
-        raise ShapeError(f"motor_efforts have shape {given.shape} where q asks for {G.shape[:-1]}")
+        raise ShapeError(f"motor_efforts have shape {given.shape}, but q requires {G.shape[:-1]}")
     return np.asarray(np.einsum("...mk,...m->...k", G, given))
 
 

@@ -19,13 +19,13 @@ class ChosenFrame(Declared):
 
     name: str | None = option(
         None,
-        "Frame of wrench, Jacobian and pose: a link or frame of the robot's file, or a joint.",
+        "Frame of wrench, Jacobian and pose: a link or frame of the robot file, or a joint.",
         command="frame",
         otherwise="the last link",
     )
     axes: str = option(
         "world",
-        "Axes in which vectors at that frame are given: those of the base's ground, or the frame's own.",
+        "Axes in which vectors at that frame are expressed: those of the base frame, or those of the frame itself.",
         choices=AXES,
         command="axes",
     )

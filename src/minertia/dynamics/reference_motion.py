@@ -33,7 +33,7 @@ def expect_fixed_base(robot: Robot, what: str) -> None:
     """Raise an error for a floating base, whose velocities are not the rates of coordinates."""
     if robot.is_floating:
         raise InputError(
-            f"{what} needs a fixed base, and that of '{robot.name}' floats; read the robot without floating"
+            f"{what} needs a fixed base, but '{robot.name}' has a floating base; read the robot without floating"
         )
 
 

@@ -163,7 +163,7 @@ class Checker:
             return None
         room, what = loops.nearest(q, qd)
         if room >= 0 and not loops.is_on_branch(q).all():
-            return -1.0, "a loop on the branch of its seed"
+            return -1.0, "the assembly branch of the loops at the seed"
         return room, what
 
     def _open(self, q: Array, qd: Array, qdd: Array, room: float, what: str) -> Margins:
@@ -232,7 +232,7 @@ class Checker:
         if margins.effort is not None:
             j = int(np.argmax(margins.effort))
             used = margins.effort[j]
-            found.append((1 - used, f"joint '{self.limits.names[j]}' needs {used:.2f} of its limit of effort there"))
+            found.append((1 - used, f"joint '{self.limits.names[j]}' needs {used:.2f} of its effort limit there"))
         for distance, name, said in (
             (margins.floor, margins.lowest, _high),
             (margins.clearance, margins.nearest, _apart),
@@ -240,7 +240,9 @@ class Checker:
             if distance is not None:
                 found.append((distance - margins.clearance_margin, said(name, distance)))
         if margins.passive is not None:
-            found.append((0.5 * margins.passive, f"it can hardly keep {margins.tightest_passive}"))
+            found.append(
+                (0.5 * margins.passive, (f"it is close to violating a constraint: {margins.tightest_passive}"))
+            )
         found += [(d, f"frame '{frame}' is {d:.3g} m inside its box") for frame, d in margins.boxes]
         return min(found, default=(0.0, "a joint is at its limit"))[1]
 
@@ -250,19 +252,21 @@ class Checker:
             values = getattr(margins, what)
             if values is not None and max(values) > 1 + ROUNDING:
                 j = int(np.argmax(values))
-                return f"joint '{self.limits.names[j]}' needs {values[j]:.2f} times its limit of {what}"
+                return f"joint '{self.limits.names[j]}' needs {values[j]:.2f} times its {what} limit"
         for frame, distance in margins.boxes:
             if distance < 0:
                 return f"frame '{frame}' is {-distance:.3g} m outside its box"
         if margins.passive is not None and margins.passive < 0:
-            return f"it does not keep {margins.tightest_passive}"
-        asked = f"{margins.clearance_margin:.3g} m are asked"
+            return f"it violates a constraint: {margins.tightest_passive}"
+        asked = f"at least {margins.clearance_margin:.3g} m is required"
         if margins.floor is not None and margins.floor < margins.clearance_margin:
-            return f"{_high(margins.lowest, margins.floor)}, {asked} (--floor Z or none)"
+            return f"{_high(margins.lowest, margins.floor)}, {asked} (change it with --floor Z or none)"
         if margins.clearance is not None and margins.clearance < margins.clearance_margin:
             said = f"{_apart(margins.nearest, margins.clearance)}, {asked}"
             space = self.limits.clearance
-            return said if space is None or space.obstacles else f"{said} (--self-collision on or none)"
+            return (
+                said if space is None or space.obstacles else (f"{said} (change it with --self-collision on or none)")
+            )
         return "every limit is respected"
 
 

@@ -47,10 +47,14 @@ def _loops(limits: MotionLimits) -> list[str]:
     if limits.loops is None:
         return []
     model = limits.loops
-    away = f"{model.angle:g} deg between {listed(model.names)} and singular postures, where other branches begin"
+    away = (
+        f"at least {model.angle:g} deg between {listed(model.names)} and singular postures, where assembly "
+        "branches meet"
+    )
     whose = {limit.name: None for limit in model.passive}
     kept = [
-        f"{each.least:g} of the largest singular value of '{each.name}', 0 at singular ones" for each in model.general
+        f"singular-value ratio of at least {each.least:g} of loop '{each.name}' (0 at singular postures)"
+        for each in model.general
     ]
     return [away] * bool(model.names) + kept + [f"limits of passive joints {listed(list(whose))}"] * bool(whose)
 
@@ -66,7 +70,7 @@ def _joint_limits(limits: MotionLimits) -> tuple[list[str], list[str]]:
             held.append(what)
         if assumed:
             whose = "" if len(assumed) == len(limits.names) else f" of {listed(assumed)}"
-            unknown.append(f"limits of {what}{whose} (the file has none)")
+            unknown.append(f"limits of {what}{whose} (the robot file has none)")
     return held or ["what was assumed"], unknown
 
 
@@ -75,7 +79,7 @@ def _space(limits: MotionLimits) -> tuple[list[str], list[str]]:
     checked, unchecked = [], []
     for what, told in (("floor", _floor(model)), ("self collision", _self_collision(model))):
         if told is None:
-            unchecked.append(f"{what} ({limits.missing.get(what, 'not asked for')})")
+            unchecked.append(f"{what} ({limits.missing.get(what, 'not requested')})")
         else:
             checked += [told[0]] if told[0] else []
             unchecked += told[1:]
@@ -93,7 +97,7 @@ def _floor(model: CollisionModel | None) -> list[str] | None:
         return None
     plane = "base plane" if model.floor == 0 else f"z = {model.floor:g} m of the base frame"
     held = f"floor ({plane})" if len(model.feet) else ""
-    left_out = f"floor for ends of {listed(model.grounded)} (in or below it in every posture)"
+    left_out = f"floor for end points of {listed(model.grounded)} (at or below it in every posture)"
     return [held, left_out] if model.grounded else [held]
 
 
@@ -101,9 +105,9 @@ def _self_collision(model: CollisionModel | None) -> list[str] | None:
     if model is None or not model.among_links:
         return None
     by_file, by_frames = model.body.sources
-    along = f"along frames, radius {model.body.radius:.2g} m"
-    kinds = ["of the file's shapes"] * by_file + [along] * by_frames
-    apart = [f"self collision of {listed(model.ignored)} (too near in nearly every posture)"] if model.ignored else []
+    along = f"along the frames with radius {model.body.radius:.2g} m"
+    kinds = ["from the shapes in the robot file"] * by_file + [along] * by_frames
+    apart = [f"self collision of {listed(model.ignored)} (too close in nearly every posture)"] if model.ignored else []
     if not model.keeps_links_apart:
         return ["", *(apart or ["self collision (all links are neighbours)"])]
     return [f"self collision (capsules {' and '.join(kinds)})", *apart]

@@ -80,7 +80,7 @@ class CollisionModel:
         self.robot = robot.numeric
         self.body = robot_body(robot) if body is None else body
         if not any(c.joint is not None for c in self.body.capsules):
-            raise Infeasible(f"'{robot.name}' has no link to keep away from anything")
+            raise Infeasible(f"'{robot.name}' has no link whose distance could be checked")
         size = length(robot)
         self.margin = margin or (min(MARGIN, MARGIN_PART * size) if size > 0 else MARGIN)
         self.floor, self.among_links, self.obstacles = floor, among_links, tuple(obstacles)

@@ -29,8 +29,8 @@ class ConditioningUse:
 
     def __str__(self) -> str:
         return (
-            f"Loop '{self.name}': smallest over largest singular value from {self.smallest:.3g} to {self.largest:.3g} "
-            f"({self.asked:.3g} asked; 0 is a singular posture)."
+            f"Loop '{self.name}': ratio of smallest to largest singular value from {self.smallest:.3g} to "
+            f"{self.largest:.3g} (at least {self.asked:.3g} required; 0 at a singular posture)."
         )
 
 

@@ -60,9 +60,7 @@ def excite(
     limits = motion_limits(robot) if limits is None else limits
     if limits.names != robot.coordinate_names:
         theirs = ", ".join(limits.names[:MOST_NAMES])
-        raise Infeasible(
-            f"the limits are for {theirs}, not for the joints of '{robot.name}': take motion_limits(robot)"
-        )
+        raise Infeasible(f"the limits are for {theirs}, not for the joints of '{robot.name}'; use motion_limits(robot)")
     base = base_parameters(robot, rotors=optimality.rotors, friction=optimality.friction)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(limits, base, effort)
@@ -72,7 +70,10 @@ def excite(
         transfer(checker, search.come_from, search.come_from if is_free else offset, seed=search.seed)
     family = replace(family, start=None if is_free else tuple(float(v) for v in offset))  # type: ignore[type-var]
     if not family.free:
-        raise Infeasible("so few harmonics or pieces leave nothing to choose for a motion from rest to rest; take more")
+        raise Infeasible(
+            "with so few harmonics or segments a trajectory from rest to rest has no free "
+            "coefficients; increase their number"
+        )
     task = _MotionTask(base, limits, effort, offset, family, search.n_samples)
     level = effort_noise(base, limits, effort, optimality.noise)
     known = information(after.information, base.count)
@@ -111,11 +112,13 @@ def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: 
         raise UnknownName("start posture", start, (ANYWHERE,))
     if search.n_samples < family.least_samples:
         raise Infeasible(
-            f"{search.n_samples} samples are too few for such a motion; take at least {family.least_samples}"
+            f"{search.n_samples} samples are too few for such a trajectory; use at least {family.least_samples}"
         )
     if robot.is_floating:
-        raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
-    robot.require_values("an exciting motion")
+        raise Infeasible(
+            "a floating base has no motors; excitation trajectories are computed for robots with a fixed base"
+        )
+    robot.require_values("an excitation trajectory")
 
 
 @dataclass(frozen=True)
@@ -164,9 +167,9 @@ def _report(task: _MotionTask, criterion: str, noise: Noise, previous: Array | N
     judged = W if previous is None else np.vstack([weighted, _root(previous)])
     notes = [*limits.notes]
     if found.scaled_back < 1:
-        notes.append(f"the motion was scaled by {found.scaled_back:.2f} to respect every limit between the samples")
+        notes.append(f"the trajectory was scaled by {found.scaled_back:.2f} to respect every limit between the samples")
     if found.interrupted:
-        notes.append("the search was interrupted; this is the best motion found so far")
+        notes.append("the search was interrupted; this is the best trajectory found so far")
     return Excitation(
         base=base,
         motion=found.motion,
@@ -198,14 +201,16 @@ def information(given: ArrayLike | None, count: int) -> Array | None:
         return None
     A = np.asarray(given, float)
     if A.shape != (count, count) or not np.all(np.isfinite(A)):
-        raise ShapeError(f"what was recorded before must be a finite ({count}, {count}) matrix, not {A.shape}")
+        raise ShapeError(
+            f"the information matrix of earlier logs must be a finite ({count}, {count}) matrix, not {A.shape}"
+        )
     return A if np.allclose(A, A.T, rtol=1e-8, atol=1e-12 * np.abs(A).max()) else A.T @ A
 
 
 def recorded_information(base: BaseParameters, motion: Trajectory, noise: Array, rate: float) -> Array:
     """Information matrix of a motion, rows divided by their noise, for `rate` independent samples per second."""
     if motion.n != base.robot.n:
-        raise ShapeError(f"a recorded motion has {motion.n} joints and '{base.robot.name}' has {base.robot.n}")
+        raise ShapeError(f"a recorded motion has {motion.n} joints, but '{base.robot.name}' has {base.robot.n}")
     step = max(1, int(1 / (rate * motion.period))) if motion.period > 0 else 1
     q, qd, qdd = (x[::step] for x in (motion.q, motion.qd, motion.qdd))
     W = base.regressor(q, qd, qdd).reshape(-1, base.count) / np.tile(noise, len(q))[:, None]

@@ -57,8 +57,10 @@ class Fourier(Declared, Family):
 
     duration: float = like(MotionShape, "duration")
     harmonics: int = like(MotionShape, "harmonics")
-    frequency: float | None = option(None, "Lowest frequency.", unit="Hz", above=0, otherwise="one period in all")
-    rest: bool = option(True, "Begin and end trajectories at rest.")
+    frequency: float | None = option(
+        None, "Fundamental frequency.", unit="Hz", above=0, otherwise="one period over the duration"
+    )
+    rest: bool = option(True, "Start and end trajectories at rest.")
     start: tuple[float, ...] | None = None
 
     @property

@@ -70,7 +70,7 @@ class MotionLimits:
         parts += ["jerk limited"] if self.jerk is not None else []
         parts += [f"{plural(len(self.boxes), 'frame')} kept in boxes"] if self.boxes else []
         parts += ["distances kept"] if self.clearance is not None else []
-        parts += ["loops kept from singular postures"] if self.loops is not None else []
+        parts += ["loops kept away from singular postures"] if self.loops is not None else []
         return f"<MotionLimits of {', '.join(parts)}>"
 
     def _each(self, what: str, given: ArrayLike) -> Array:
@@ -87,12 +87,14 @@ class MotionLimits:
             if not self.lower[j] < self.upper[j]:
                 raise Infeasible(
                     f"joint '{name}' cannot move: its lower limit {self.lower[j]:g} is not below its upper limit "
-                    f"{self.upper[j]:g}; correct them in the robot's file, whose limits always count, or in --limits"
+                    f"{self.upper[j]:g}; correct them in the robot file, whose limits always apply, or in --limits"
                 )
             for what in ("velocity", "acceleration", "jerk", "effort"):
                 values = getattr(self, what)
                 if values is not None and not values[j] >= SMALLEST:
-                    raise Infeasible(f"joint '{name}' cannot move: its limit of {what} is {values[j]:g}; give another")
+                    raise Infeasible(
+                        f"joint '{name}' cannot move: its {what} limit is {values[j]:g}; give a positive limit"
+                    )
 
     def with_jerk(self, jerk: ArrayLike) -> MotionLimits:
         """Same limits with a jerk limit [rad/s3 or m/s3]: one value, or (n,)."""
@@ -174,12 +176,12 @@ def _loops(robot: Robot, workspace: Workspace, told: _Told) -> LoopModel | None:
         return None
     model = LoopModel(robot, workspace.transmission_deg)
     if model.left_out:
-        told.missing["how near loops come to singular postures"] = _listed(model.left_out)
+        told.missing["distance of loops from singular postures"] = _listed(model.left_out)
     if model.unlimited:
-        told.missing["ranges of passive joints"] = f"the file has none for {_listed(model.unlimited)}"
+        told.missing["position limits of passive joints"] = f"the robot file has none for {_listed(model.unlimited)}"
     rubbing = [robot.joints[j].name for j in robot.passive if robot.effects[j].get("FC")]
     if rubbing:
-        told.missing["what dry friction of passive joints adds to efforts"] = _listed(rubbing)
+        told.missing["contribution of dry friction of passive joints to efforts"] = _listed(rubbing)
     return model if model.counts else None
 
 
@@ -205,7 +207,7 @@ class _Told:
         if is_wider.any():
             named = _listed([name for name, wider in zip(self.robot.coordinate_names, is_wider, strict=True) if wider])
             self.notes.append(
-                f"the limits of {what} given for {named} are wider than those of the robot's file, which hold"
+                f"the {what} limits given for {named} are wider than those of the robot file, so the latter apply"
             )
 
 
@@ -245,7 +247,7 @@ def _assumed_positions(robot: Robot, ends: Array, told: _Told) -> tuple[Array, A
     for j, own in zip(robot.independent, ends, strict=True):
         joint = robot.joints[j]
         if joint.kind != "revolute" and np.isnan(own).any():
-            raise Infeasible(f"joint '{joint.name}' slides and its file gives no range; give limits of position")
+            raise Infeasible(f"the prismatic joint '{joint.name}' has no range in the robot file; give position limits")
     return np.where(np.isnan(ends[:, 0]), -np.pi, ends[:, 0]), np.where(np.isnan(ends[:, 1]), np.pi, ends[:, 1])
 
 
@@ -262,7 +264,7 @@ def _rates(robot: Robot, what: str, given: ArrayLike | None, assumed: Array, tol
         unit = "rad/s or m/s" if what == "velocity" else "rad/s2 or m/s2"
         told.assumed[what] = tuple(missing)
         told.notes.append(
-            f"no limit of {what} is known for {_listed(missing)}; at most {float(assumed.max()):g} {unit} was assumed"
+            f"no {what} limit is known for {_listed(missing)}; at most {float(assumed.max()):g} {unit} was assumed"
         )
     return np.array([assumed[c] if value is None else value for c, value in enumerate(values)], float)
 
@@ -272,7 +274,7 @@ def _efforts(robot: Robot, given: ArrayLike | bool | None, told: _Told) -> Array
         told.missing["effort"] = "switched off"
         return None
     if robot.has_parameters and robot.missing_links:
-        told.missing["what links without masses add to efforts"] = _listed(robot.missing_links)
+        told.missing["contribution of links without masses to efforts"] = _listed(robot.missing_links)
     if given is not None and given is not True:
         return _per_joint(robot, "effort", given)
     values = [robot.joints[j].limits.effort for j in robot.independent]
@@ -281,10 +283,10 @@ def _efforts(robot: Robot, given: ArrayLike | bool | None, told: _Told) -> Array
         return np.array(values, float)
     if given:
         raise Infeasible(
-            f"limits of effort were asked for and joint '{missing[0]}' has none in its file; give them in numbers"
+            f"effort limits were requested, but joint '{missing[0]}' has none in the robot file; give them as numbers"
         )
-    some = "the file has none" if len(missing) == robot.n else f"the file has none for {_listed(missing)}"
-    told.missing = {"effort": some if missing else "the file has no masses"}
+    some = "the robot file has none" if len(missing) == robot.n else f"the robot file has none for {_listed(missing)}"
+    told.missing = {"effort": some if missing else "the robot file has no masses"}
     return None
 
 

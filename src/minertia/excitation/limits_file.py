@@ -18,7 +18,7 @@ from minertia.io.tables import CheckedTable
 from minertia.robot.robot import Robot
 
 FILE = "excitation-limits.toml"
-HEAD = "# What the motion in this folder keeps.  `minertia run` holds it against this again, before a robot moves.\n"
+HEAD = "# Limits that the trajectory in this folder respects.  `minertia run` checks them again before a robot moves.\n"
 SPACE = ("self_collision", "margin", "radius", "transmission_deg")  # as a workspace calls them
 
 

@@ -50,8 +50,8 @@ class LoopUse:
 
     def __str__(self) -> str:
         return (
-            f"Loop '{self.name}': transmission angle from {self.smallest:.3g} to {self.largest:.3g} deg, "
-            f"{self.room:.3g} deg from singular postures ({self.asked:g} asked)."
+            f"Loop '{self.name}': transmission angle from {self.smallest:.3g} to {self.largest:.3g} deg, at least "
+            f"{self.room:.3g} deg from singular postures ({self.asked:g} required)."
         )
 
 
@@ -89,7 +89,7 @@ class LoopModel:
     def __init__(self, robot: Robot, angle: float = USUAL.transmission_deg) -> None:
         self.robot, self.angle = robot.numeric, angle
         if not 0 < angle < 90:
-            raise Infeasible(f"the transmission angle to keep is between 0 and 90 degrees, not {angle:g}")
+            raise Infeasible(f"the minimum transmission angle must be between 0 and 90 degrees, not {angle:g}")
         self.corners = [c for c in (_corner(self.robot, cut) for cut in self.robot.cuts) if c is not None]
         self.names = tuple(corner.cut.name for corner in self.corners)
         self.passive, self.unlimited = _passive_limits(self.robot)
@@ -192,9 +192,9 @@ class LoopModel:
         """Smallest margin of all states, and its name."""
         rooms = np.nan_to_num(self.rooms(q, qd), nan=-1.0)
         k = int(np.argmin(rooms.min(axis=0)))
-        whose = [f"loop '{name}' from a singular posture" for name in self.names]
-        whose += [f"passive joint '{limit.name}' within its limit of {limit.what}" for limit in self.passive]
-        whose += [f"loop '{each.name}' from a singular posture" for each in self.general]
+        whose = [f"distance of loop '{name}' from a singular posture" for name in self.names]
+        whose += [f"{limit.what} limit of passive joint '{limit.name}'" for limit in self.passive]
+        whose += [f"distance of loop '{each.name}' from a singular posture" for each in self.general]
         return float(rooms[:, k].min()), whose[k]
 
 

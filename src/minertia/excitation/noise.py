@@ -42,23 +42,23 @@ def effort_noise(
     if given is not None:
         levels = np.broadcast_to(np.asarray(given, float), (robot.n,)).copy()
         if not np.all(levels > 0):
-            raise MinertiaError("noise levels must be positive")
+            raise MinertiaError("noise standard deviations must be positive")
         return Noise(levels, "as given")
     allowed = _allowed(robot, limits)
     if effort is None:
         levels = np.where(np.isnan(allowed), UNKNOWN, PART * allowed)
-        either = f"{_percent(PART)} of the limit of effort" if not np.isnan(allowed).any() else "assumed"
-        return Noise(levels, f"{either}: the file has no masses")
+        either = f"{_percent(PART)} of the effort limit" if not np.isnan(allowed).any() else "assumed"
+        return Noise(levels, f"{either}: the robot file has no masses")
     largest = _largest(base, limits, effort)
     floor = np.where(np.isnan(allowed), LEAST_PART * _of_kind(robot, largest), PART * allowed)
     rubs = np.array([_rubs(robot, j) for j in robot.independent])
     levels = np.where(rubs, PART * largest, np.maximum(PART * largest, floor))
     levels = np.where(levels > 0, levels, UNKNOWN)
-    basis = f"{_percent(PART)} of the largest effort that the file predicts"
+    basis = f"{_percent(PART)} of the largest effort predicted from the robot file"
     if rubs.all():
         return Noise(levels, basis)
-    least = f"{_percent(PART)} of the limit of effort" if not np.isnan(allowed).any() else "a floor"
-    return Noise(levels, f"{basis}, and at least {least} where the file has no friction")
+    least = f"{_percent(PART)} of the effort limit" if not np.isnan(allowed).any() else "a floor"
+    return Noise(levels, f"{basis}, and at least {least} if the robot file has no friction")
 
 
 def _allowed(robot: Robot, limits: MotionLimits) -> Array:

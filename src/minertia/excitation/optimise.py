@@ -128,15 +128,16 @@ class Search:
         problem = self.objective.problem
         margins = self.checker.posture(problem.offset)
         if not self.objective(np.zeros(self.objective.n * problem.family.free), _nothing, 1.0, 0)[0] < INFINITE:
-            return f"the posture to start from leaves no room to move: {self.checker.tightest(margins)}"
+            return f"the start posture leaves no margin to move: {self.checker.tightest(margins)}"
         limits, w = problem.limits, 2 * np.pi / problem.family.duration
         jerk = [] if limits.jerk is None else [limits.jerk / w**3]
         swings = np.array([limits.half, limits.velocity / w, limits.acceleration / w**2, *jerk])
         what, j = np.unravel_index(int(np.argmin(swings)), swings.shape)
         return (
-            "no motion within the limits moves the robot enough to tell its parameters apart: joint "
-            f"'{limits.names[j]}' can swing by {swings[what, j]:.2g} rad or m at most under its limit of "
-            f"{('position', 'velocity', 'acceleration', 'jerk')[what]}; widen the limits or lengthen the motion"
+            "no trajectory within the limits excites the robot enough to identify its parameters: joint "
+            f"'{limits.names[j]}' can move by at most {swings[what, j]:.2g} rad or m under its "
+            f"{('position', 'velocity', 'acceleration', 'jerk')[what]} limit; widen the limits or lengthen the "
+            "trajectory"
         )
 
     def _search(self, seeds: tuple[int, ...]) -> None:
@@ -232,5 +233,5 @@ class Search:
             if margins.is_feasible:
                 return motion, margins, factor
             if factor < 0.05:
-                raise Infeasible(f"no motion about this posture is feasible: {self.checker.explain(margins)}")
+                raise Infeasible(f"no trajectory about this posture is feasible: {self.checker.explain(margins)}")
             factor *= min(SHRINK, 1 / margins.worst)

@@ -38,11 +38,11 @@ class MotionShape(Declared):
     pieces: int = option(10, "Number of polynomial segments of the spline.", range=(1, MOST), command="pieces")
     start: tuple[float, ...] | str | None = option(
         None,
-        "Posture at both ends, or any.",
+        "Posture at both ends of the trajectory; any for no constraint.",
         unit="rad or m",
         words=(ANYWHERE,),
         command="start",
-        otherwise="near the middle of the joints",
+        otherwise="near the middle of the joint ranges",
     )
 
 
@@ -53,13 +53,13 @@ class Optimality(Declared):
     criterion: str = option(
         "condition",
         "Optimality criterion: condition number of the regressor, the same with unit-norm columns, volume of the "
-        "confidence region (D-optimality), or largest predicted relative deviation.",
+        "confidence region (D-optimality), or largest predicted relative standard deviation.",
         choices=CRITERIA,
         titles={
             "condition": "condition number",
             "scaled-condition": "condition number, columns scaled",
             "logdet": "log det (D-optimal)",
-            "deviation": "largest predicted deviation",
+            "deviation": "largest predicted standard deviation",
         },
         command="criterion",
     )
@@ -70,7 +70,7 @@ class Optimality(Declared):
         "Standard deviation of the effort noise, one number or one per joint.",
         unit="N m or N",
         range=(0, LARGEST),
-        otherwise="a part of the largest nominal efforts",
+        otherwise="a fraction of the largest nominal efforts",
     )
 
 
@@ -88,8 +88,8 @@ class MotionSearch(Declared):
     patience: float = option(1.0, "Factor on the iterations of a search.", above=0, range=(0, 1e6))
     come_from: tuple[float, ...] | None = option(
         None,
-        "Posture in which the robot stands: ways from it to the motion, and back, are found, too. Where there is none, "
-        "that is refused before the search.",
+        "Present posture of the robot: approach and return trajectories are computed as well. An error is raised "
+        "before the search if none exists.",
         unit="rad or m",
         key="from",
         command="from",
@@ -155,7 +155,7 @@ class Workspace(Declared):
     )
     self_collision: bool = option(True, "Check self-collision.", command="self-collision")
     obstacles: Sequence[Shape] = option((), "Obstacles of other shapes (`minertia.excitation.shapes`).")
-    boxes: Sequence[Box] = option((), "Boxes that origins of named frames must not leave.")
+    boxes: Sequence[Box] = option((), "Boxes that the origins of named frames must not leave.")
     margin: float | None = option(
         None,
         "Minimum distance to floor, links and obstacles.",
@@ -174,7 +174,8 @@ class Workspace(Declared):
     )
     transmission_deg: float = option(
         20.0,
-        "Minimum distance of the angles between links of closed loops from 0 and 180 degrees (singularities).",
+        "Minimum distance of the angles between links of closed loops from 0 and 180 degrees, where the loops "
+        "are singular.",
         unit="degrees",
         above=0,
         range=(0, 89.9),
@@ -199,7 +200,7 @@ def _rate(what: str, unit: str) -> Any:
         unit=unit,
         above=0,
         range=(0, LARGEST),
-        otherwise="the robot's file",
+        otherwise="those of the robot file",
     )
 
 
@@ -209,11 +210,11 @@ class LimitOptions(Declared):
 
     position: float | tuple[float, ...] | tuple[tuple[float, ...], ...] | None = option(
         None,
-        "Positions: plus and minus one number or one per joint, or pairs of a lower and an upper one.",
+        "Position limits: plus and minus one number, one number per joint, or pairs of lower and upper limits.",
         unit="rad or m",
         range=(-LARGEST, LARGEST),
         width=2,
-        otherwise="the robot's file",
+        otherwise="those of the robot file",
     )
     velocity: float | tuple[float, ...] | None = _rate("velocity", "rad/s or m/s")
     acceleration: float | tuple[float, ...] | None = _rate("acceleration", "rad/s2 or m/s2")
@@ -227,25 +228,25 @@ class LimitOptions(Declared):
     )
     effort: bool | float | tuple[float, ...] | None = option(
         None,
-        "Largest effort, one number or one per joint; true for those of the robot's file, false for no limit.",
+        "Largest effort, one number or one per joint; true for the limits of the robot file, false for no limit.",
         unit="N m or N",
         above=0,
         range=(0, LARGEST),
-        otherwise="the robot's file, where it has masses, too",
+        otherwise="those of the robot file, if it also has masses",
     )
     effort_margin: float = option(
         0.1,
         "Fraction of every effort limit reserved for errors of the nominal model.",
         range=(0, 0.999),
     )
-    floor: bool | float | str | None = like(Workspace, "floor", help="Height in the base frame that every link stays "
-        "above, or none; false in files.")  # fmt: skip
-    table: TableTop | None = option(None, "Same as the floor: a table with its `height`.", otherwise="none")
+    floor: bool | float | str | None = like(Workspace, "floor", help="Height in the base frame above which every "
+"link stays, or none; false in files.")  # fmt: skip
+    table: TableTop | None = option(None, "Same as `floor`: a table with its `height`.", otherwise="none")
     self_collision: bool = like(Workspace, "self_collision")
     margin: float | None = like(Workspace, "margin")
     radius: float | None = like(Workspace, "radius")
     transmission_deg: float = like(Workspace, "transmission_deg")
-    box: tuple[FrameBoxes, ...] = option((), "Boxes that origins of named frames must not leave.", otherwise="none")
+    box: tuple[FrameBoxes, ...] = option((), "Boxes that the origins of named frames must not leave.", otherwise="none")
     obstacle: tuple[Obstacle, ...] = option((), "Box-shaped obstacles.", otherwise="none")
     format: int = option(FORMAT, "Format version of the written file.", range=(FORMAT, FORMAT))
     made_for: Mapping[str, Any] = option(
@@ -257,7 +258,7 @@ class LimitOptions(Declared):
         if self.floor is True:
             raise Infeasible("'floor' must be its height in the base frame [m], or false for none")
         if self.table is not None and self.floor != BASE:
-            raise Infeasible("'floor' and 'table' are both what the robot stays above; give one of them")
+            raise Infeasible("'floor' and 'table' are two names for the same constraint; give one of them")
 
 
 JOINT_LIMITS = ("position", "velocity", "acceleration", "jerk", "effort", "effort_margin")  # options of joints alone

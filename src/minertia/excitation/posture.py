@@ -37,8 +37,8 @@ def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Ar
     if most < LEAST:
         worst = checker.tightest(checker.posture(q[int(np.argmax(room))]))
         raise Infeasible(
-            f"no posture within the limits was found at which the robot can stand still: {worst}; give more room "
-            "with --limits (wider positions, more effort or effort=none, a smaller margin or radius)"
+            f"no posture within the limits was found in which the robot can stand still: {worst}; relax --limits "
+            "(wider positions, more effort or effort=none, a smaller margin or radius)"
         )
     enough = q[room >= min(ROOM, 0.9 * most)]
     return _drawn_in(checker, enough[int(np.argmin(_off(checker, enough)))], min(ROOM, 0.9 * most))
@@ -51,10 +51,10 @@ def _given(checker: Checker, start: ArrayLike) -> Array:
     except (TypeError, ValueError, OverflowError):
         q = np.empty(0)
     if q.shape != (n,) or not np.all(np.isfinite(q)):
-        raise ShapeError(f"a start posture needs {n} finite numbers")
+        raise ShapeError(f"a start posture must be {n} finite numbers")
     margins = checker.posture(q)
     if not margins.is_feasible:
-        raise Infeasible(f"the start posture is not possible: {checker.explain(margins)}")
+        raise Infeasible(f"the start posture violates a limit: {checker.explain(margins)}")
     return q
 
 

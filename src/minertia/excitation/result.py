@@ -22,7 +22,7 @@ from minertia.io.notebook import Quantity, clipped, html_table, joint_figure, pl
 
 FORMAT = 1
 WIDTH = 80
-NO_SIZE = "- the file has no value of this kind of parameter to compare the deviation with"
+NO_SIZE = "- the robot file has no value for this kind of parameter to compare the standard deviation with"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class Excitation:
         """Sentence on the noise assumed for the predicted standard deviations."""
         levels = ", ".join(f"{name} {v:.3g}" for name, v in zip(self.limits.names, self.noise, strict=True))
         return (
-            f"Predicted for {self.n_samples} independent samples with noise of {levels} N m or N ({self.noise_basis})."
+            f"Predicted for {self.n_samples} independent samples with effort noise of standard deviation {levels} "
+            f"N m or N ({self.noise_basis})."
         )
 
     @property
@@ -99,7 +100,9 @@ class Excitation:
             Quantity("acceleration qdd", path.qdd, [f"{u}/s2" for u in lengths],
                      (-limits.acceleration, limits.acceleration)),
         ]  # fmt: skip
-        return joint_figure(f"exciting motion of {self.base.robot.name}, limits dashed", path.t, limits.names, shown)
+        return joint_figure(
+            f"excitation trajectory of {self.base.robot.name}, limits dashed", path.t, limits.names, shown
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All fields except the samples, for JSON."""
@@ -153,8 +156,8 @@ class Excitation:
         headers = ["joint", *uses]
         rows = [(name, *(f"{100 * u[j]:.0f} %" for u in uses.values())) for j, name in enumerate(self.limits.names)]
         title = (
-            f"Exciting motion of {self.base.robot.name}: {self.motion.duration:g} s, condition number "
-            f"{self.condition:.4g} for {self.base.count} base parameters; part of each limit that is used"
+            f"Excitation trajectory of {self.base.robot.name}: {self.motion.duration:g} s, condition number "
+            f"{self.condition:.4g} for {self.base.count} base parameters; used fraction of each limit"
         )
         return html_table(title, headers, rows, right=range(1, len(headers)), notes=self.notes)
 
@@ -169,7 +172,7 @@ class Excitation:
     def __str__(self) -> str:
         w = max(len("joint"), *(len(name) for name in self.limits.names))
         uses = [("accel." if what == "acceleration" else what, used) for what, used in self.margins.uses()]
-        rows = ["Part of each limit that is used:", f"{'joint':<{w}}" + "".join(f"{what:>10}" for what, _ in uses)]
+        rows = ["Used fraction of each limit:", f"{'joint':<{w}}" + "".join(f"{what:>10}" for what, _ in uses)]
         for j, name in enumerate(self.limits.names):
             parts = ("-" if used is None else f"{used[j]:.3f}" for _, used in uses)
             rows.append(f"{name:<{w}}" + "".join(f"{part:>10}" for part in parts))

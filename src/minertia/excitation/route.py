@@ -78,7 +78,9 @@ def route(found: Excitation, posture: ArrayLike | None = None, *, seed: int = 0)
         return Route((motion,))
     q, qd, qdd = found.motion.at([0.0, found.motion.duration])
     if max(np.abs(qd).max(), np.abs(qdd).max()) > AT_REST:
-        raise Infeasible("a motion that does not begin and end at rest cannot be joined to where the robot stands")
+        raise Infeasible(
+            "a trajectory that does not start and end at rest cannot be joined to approach and return trajectories"
+        )
     effort = EffortModel(found.base) if found.base.robot.has_parameters else None
     checker = Checker(found.limits, found.base, effort)
     to = transfer(checker, posture, q[0], seed=seed)

@@ -24,7 +24,7 @@ class SampledMotion(ContinuousMotion):
 
     def __post_init__(self) -> None:
         if len(self.path.t) < 2 or not np.all(np.diff(self.path.t) > 0):
-            raise Infeasible("a motion needs at least two samples, one after the other")
+            raise Infeasible("a trajectory needs at least two samples with increasing time")
 
     @property
     def duration(self) -> float:  # type: ignore[override]

@@ -35,7 +35,7 @@ def box(name: str, center: ArrayLike, sides: ArrayLike, *, robot: Robot | None =
     """Box with its centre and full side lengths [m] in a named frame of the robot, by default the base frame."""
     half = tuple(0.5 * float(v) for v in np.asarray(sides, float))
     if len(half) != 3 or min(half) <= 0:
-        raise MinertiaError(f"the box '{name}' needs three positive sides")
+        raise MinertiaError(f"the box '{name}' needs three positive side lengths")
     return placed(name, "box", half, np.eye(3), np.asarray(center, float), robot, frame)
 
 
@@ -64,7 +64,7 @@ def placed(name: str, kind: str, size: tuple[float, ...], R: Array, p: Array, ro
     if not frame:
         return Shape(name, None, kind, size, R, p)
     if robot is None:
-        raise MinertiaError(f"the shape '{name}' names the frame '{frame}', so it needs the robot too")
+        raise MinertiaError(f"the shape '{name}' is fixed to the frame '{frame}', so the robot must be given as well")
     found = find_frame(robot.numeric, frame)
     R_jf, p_jf = np.array(found.pose[0], float), np.array(found.pose[1], float)
     return Shape(name, found.joint, kind, size, R_jf @ R, p_jf + R_jf @ p)

@@ -34,8 +34,8 @@ def room(robot: Robot, space: Workspace = USUAL) -> Room:
     unknown = [name for name, value in robot.symbols.items() if value is None]
     if unknown:
         if space.obstacles or not (floor is None or floor == BASE):
-            raise Infeasible(f"distances need the lengths of '{robot.name}': give values for {', '.join(unknown)}")
-        why = f"no value is known for {', '.join(unknown)}"
+            raise Infeasible(f"distances depend on the lengths of '{robot.name}'; give values for {', '.join(unknown)}")
+        why = f"{', '.join(unknown)} have no value"
         return Room(None, {"floor": why, "self collision": why} | missing)
     height, why = _height(robot, floor)
     if why:
@@ -52,11 +52,11 @@ def room(robot: Robot, space: Workspace = USUAL) -> Room:
     found = model(height)
     if floor != BASE and found.below:
         raise Infeasible(
-            f"{', '.join(found.below[:MOST])} cannot rise above the floor at z = {height:g} m of the base frame in any "
-            "posture; give a lower one with --floor, or none"
+            f"{', '.join(found.below[:MOST])} cannot rise above the floor at z = {height:g} m of the base frame "
+            "in any posture; give a lower floor with --floor, or none"
         )
     if floor == BASE and height is not None and found.standing < STANDS:
-        missing["floor"] = f"'{robot.name}' is hardly ever above its base plane"
+        missing["floor"] = f"'{robot.name}' is below its base plane in nearly every posture"
         found = model(None)
     return Room(found if found.counts else None, missing)
 
@@ -67,4 +67,4 @@ def _height(robot: Robot, floor: float | str | None) -> tuple[float | None, str]
         return None, ""
     if not isinstance(floor, str):
         return float(floor), ""
-    return (0.0, "") if any(robot.gravity) else (None, "gravity is zero, so no side is below")
+    return (0.0, "") if any(robot.gravity) else (None, "gravity is zero, so the vertical direction is undefined")

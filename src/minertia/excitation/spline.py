@@ -53,14 +53,14 @@ class Spline(Declared, Family):
 
     duration: float = like(MotionShape, "duration")
     pieces: int = like(MotionShape, "pieces")
-    degree: int = option(5, "Degree, 3 or 5.", range=(3, 5))
-    rest: bool = option(True, "Begin and end trajectories at rest.")
+    degree: int = option(5, "Degree of the polynomial segments, 3 or 5.", range=(3, 5))
+    rest: bool = option(True, "Start and end trajectories at rest.")
     start: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         check(self)
         if self.degree not in DEGREES:
-            raise Infeasible(f"splines of motions have degree 3 or 5, not {self.degree}")
+            raise Infeasible(f"a spline trajectory must have degree 3 or 5, not {self.degree}")
 
     @property
     def least_samples(self) -> int:

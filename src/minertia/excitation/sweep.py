@@ -75,8 +75,8 @@ class Sweeps:
 
     def __repr__(self) -> str:
         return (
-            f"<Sweeps of '{clipped(self.base.robot.name, 40)}': {plural(len(self), 'motion')}; {len(self.shown)} of "
-            f"{self.base.count} base parameters shown>"
+            f"<Sweeps of '{clipped(self.base.robot.name, 40)}': {plural(len(self), 'motion')}; {len(self.shown)} "
+            f"of {self.base.count} base parameters identifiable>"
         )
 
     @property
@@ -123,8 +123,8 @@ class Sweeps:
 
     def remarks(self) -> list[str]:
         """Sentences on the identifiable parameters, and notes."""
-        said = f"{len(self.shown)} of {self.base.count} base parameters can be told apart by them"
-        more = [f"several joints must move at once for: {', '.join(self.hidden)}"] if self.hidden else []
+        said = f"{len(self.shown)} of {self.base.count} base parameters are identifiable from these sweeps"
+        more = [f"simultaneous motion of several joints is needed for: {', '.join(self.hidden)}"] if self.hidden else []
         return [said, *more, *self.limits.notes]
 
     def __str__(self) -> str:
@@ -146,8 +146,10 @@ def sweeps(
     if harmonics < 2:
         raise Infeasible("a sweep needs at least two harmonics")
     if robot.is_floating:
-        raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
-    robot.require_values("an exciting motion")
+        raise Infeasible(
+            "a floating base has no motors; excitation trajectories are computed for robots with a fixed base"
+        )
+    robot.require_values("an excitation trajectory")
     base = base_parameters(robot, rotors=True, friction=True)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(motion_limits(robot) if limits is None else limits, base, effort)
@@ -178,7 +180,9 @@ def _sweep(checker: Checker, j: int, q: Array, duration: float, harmonics: int, 
             return Sweep(limits.names[j], j, motion, motion.sample(count), margins)
         size *= 0.9
     why = checker.explain(checker.posture(q) if margins is None else margins)
-    raise Infeasible(f"joint '{limits.names[j]}' cannot be swept at this posture: {why}; give another with --start")
+    raise Infeasible(
+        f"joint '{limits.names[j]}' cannot be swept at this posture: {why}; give another posture with --start"
+    )
 
 
 def _unit(duration: float, harmonics: int) -> FourierSeries:

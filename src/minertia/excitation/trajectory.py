@@ -108,7 +108,9 @@ class Trajectory:
             with open(path, "rb") as file:
                 data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
-                raise DescriptionError(f"a motion has at most {MAX_BYTES // 1_000_000} MB", file=path)
+                raise DescriptionError(
+                    f"the trajectory file is larger than the limit of {MAX_BYTES // 1000000} MB", file=path
+                )
             lines = io.StringIO(data.decode("utf-8-sig"), newline=None)
         except (OSError, UnicodeDecodeError) as err:
             raise DescriptionError(f"the file cannot be read ({err.__class__.__name__})", file=path) from None
@@ -116,7 +118,11 @@ class Trajectory:
         if not names or not first.startswith("# minertia trajectory format"):
             raise DescriptionError("this is not a trajectory file; its first line must be: " + HEADER, file=path)
         if first.split(";")[0] != HEADER:  # what follows it is the seal
-            raise DescriptionError(f"only format {FORMAT} can be read", file=path, line=1)
+            raise DescriptionError(
+                f"only format {FORMAT} of trajectory files can be read; write the file again with this version",
+                file=path,
+                line=1,
+            )
         return _from_table(names.split(","), lines, path)
 
 
@@ -132,10 +138,10 @@ def _from_table(names: Sequence[str], lines: Iterable[str], path: str | Path) ->
         except ValueError:
             raise DescriptionError("a cell is not a number", file=path, line=number) from None
         if len(row) != len(names) or not np.all(np.isfinite(row)):
-            raise DescriptionError(f"a row needs {len(names)} finite numbers", file=path, line=number)
+            raise DescriptionError(f"a row must have {len(names)} finite numbers", file=path, line=number)
         rows.extend(row)
     if not rows:
-        raise DescriptionError("the motion has no rows", file=path)
+        raise DescriptionError("the trajectory has no rows", file=path)
     table = np.frombuffer(rows).reshape(-1, len(names))
     return Trajectory(table[:, 0], table[:, 1 : 1 + n], table[:, 1 + n : 1 + 2 * n], table[:, 1 + 2 * n :])
 
@@ -199,10 +205,13 @@ class ContinuousMotion(abc.ABC):
     def at_rate(self, rate: float) -> Trajectory:
         """Sample the motion at `rate` [Hz], up to the first sample at or after its end, where it stays."""
         if not (math.isfinite(rate) and RATES[0] <= rate <= RATES[1]):
-            raise Infeasible(f"motions are sampled at {RATES[0]:g} to {RATES[1]:g} Hz, not at {rate:g} Hz")
+            raise Infeasible(
+                f"trajectories are sampled at {RATES[0]:g} to {RATES[1]:g} Hz, not at {rate:g} Hz; "
+                "give a rate in this range"
+            )
         count = math.ceil(self.duration * rate * (1 - EQUAL_TIME))
         if count > MOST:
-            raise Infeasible(f"{self.duration:g} s at {rate:g} Hz are more than {MOST} samples; take a lower rate")
+            raise Infeasible(f"{self.duration:g} s at {rate:g} Hz are more than {MOST} samples; use a lower rate")
         t = np.arange(count + 1) / rate
         return Trajectory(t, *self.at(np.minimum(t, self.duration)))
 

@@ -73,7 +73,7 @@ def transfer(checker: Checker, start: ArrayLike, goal: ArrayLike, *, share: floa
 
     share: fraction of the limits of velocity, acceleration and jerk that it may use.
     """
-    a, b = (_posture(checker, q, what) for q, what in ((start, "posture to come from"), (goal, "posture to go to")))
+    a, b = (_posture(checker, q, what) for q, what in ((start, "initial posture"), (goal, "final posture")))
     if np.array_equal(a, b):
         return resting(a)
     way = _Ways(checker, np.random.default_rng(seed)).between(a, b)
@@ -81,8 +81,9 @@ def transfer(checker: Checker, start: ArrayLike, goal: ArrayLike, *, share: floa
         line = _line(a, b, STEP)
         worst = line[int(np.argmin(checker.room(line)))]
         raise Infeasible(
-            "no way was found from the posture given to that in which the motion begins: straight on, "
-            f"{checker.explain(checker.posture(worst))}; give a posture nearer to it, or move the robot there yourself"
+            "no collision-free path was found from the given posture to the start of the trajectory: on the "
+            f"straight line, {checker.explain(checker.posture(worst))}; give a posture nearer to the start, or "
+            "move the robot there by hand"
         )
     return _timed(checker, way, share)
 
@@ -108,10 +109,10 @@ def _posture(checker: Checker, q: ArrayLike, what: str) -> Array:
     posture = np.asarray(q, float)
     n = len(checker.limits.names)
     if posture.shape != (n,) or not np.all(np.isfinite(posture)):
-        raise ShapeError(f"the {what} needs {n} finite numbers")
+        raise ShapeError(f"the {what} must be {n} finite numbers")
     margins = checker.posture(posture)
     if not margins.is_feasible:
-        raise Infeasible(f"the {what} is not possible: {checker.explain(margins)}")
+        raise Infeasible(f"the {what} violates a limit: {checker.explain(margins)}")
     return posture
 
 
@@ -129,7 +130,7 @@ def _timed(checker: Checker, way: list[Array], share: float) -> Transfer:
         if margins.is_feasible:
             return found
         times = SLOWER * times
-    raise Infeasible(f"the way to the posture in which the motion begins is not possible: {checker.explain(margins)}")
+    raise Infeasible(f"the path to the start of the trajectory violates a limit: {checker.explain(margins)}")
 
 
 def _line(a: Array, b: Array, step: float) -> Array:

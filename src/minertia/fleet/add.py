@@ -139,11 +139,13 @@ def _worked(task: LogTask, type: RobotType, key: str, kind: str, store: Evidence
     except MinertiaError as err:
         done = _failed(task, str(err).removeprefix(f"{task.log.url}: "))
     except OSError as err:
-        done = _failed(task, f"it cannot be read or its record not be written ({err.strerror or str(err)[:160]})")
+        done = _failed(
+            task, f"the log cannot be read, or its record cannot be written ({err.strerror or str(err)[:160]})"
+        )
     except MemoryError:
-        done = _failed(task, "there is not enough memory to read it")
+        done = _failed(task, "there is not enough memory to read the log")
     except Exception as err:  # a fault of ours must not take the other logs with it
-        done = _failed(task, f"this should not have happened ({err.__class__.__name__}: {str(err)[:160]}); report it")
+        done = _failed(task, f"internal error ({err.__class__.__name__}: {str(err)[:160]}); please report it")
     return replace(done, seconds=time.perf_counter() - start, cpu=time.process_time() - cpu)
 
 
@@ -187,7 +189,8 @@ def _refuse_other_year(day: str, told: str | None) -> None:
     """Raise an error if a log's time stamps and path differ by more than a year, as after a clock reset."""
     if told is not None and abs(date.fromisoformat(day) - date.fromisoformat(told)).days > YEAR:
         raise MinertiaError(
-            f"its stamps are of {day}, its path says {told}: set the robot's clock, and mend the stamps"
+            f"its time stamps are of {day}, but its path says {told}; set the robot's clock, and correct the time "
+            "stamps"
         )
 
 
@@ -363,9 +366,7 @@ def _tasks(
     for log in logs:
         robot = log.robot(fleet)
         if robot is None:
-            why = (
-                "no robot of the fleet is named by its path; put it into a folder robot=ID, and ID into the fleet file"
-            )
+            why = "its path names no robot of the fleet; put it into a folder robot=ID, and ID into the fleet file"
             faults.append(LogFault(log.url, "", why))
             continue
         found = fleet.robot(robot)
@@ -420,7 +421,5 @@ def _results(engine: Engine, batches: Sequence[Batch]) -> Iterator[tuple[LogTask
         if isinstance(found, Outage):
             raise found
         if isinstance(found, BaseException):
-            found = [
-                _failed(task, f"it ends the process that reads it ({type(found).__name__}); the file may be damaged")
-            ]
+            found = [_failed(task, f"reading it ends the process ({type(found).__name__}); the file may be damaged")]
         yield task, found[0]

@@ -28,7 +28,7 @@ def day_evidence(logs: Iterable[DayLog]) -> FleetEvidence:
     """Merged evidence of all logs of one day: sorted by first stamp and content, merged in pairs."""
     level = [log.evidence for log in sorted(logs, key=lambda log: (log.stamp, log.content))]
     if not level:
-        raise MinertiaError("there is no log of this day to merge")
+        raise MinertiaError("there is no log of this day to merge; add one first")
     with one_thread():
         while len(level) > 1:
             pairs = [level[k].merged(level[k + 1]) for k in range(0, len(level) - 1, 2)]
@@ -43,7 +43,7 @@ def day_number(day: date | str) -> int:
     try:
         return date.fromisoformat(day).toordinal()
     except ValueError:
-        raise MinertiaError(f"'{day}' is no day; write it as YYYY-MM-DD") from None
+        raise MinertiaError(f"'{day}' is not a date; write it as YYYY-MM-DD") from None
 
 
 def day_name(number: int) -> str:

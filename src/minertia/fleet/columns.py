@@ -164,7 +164,10 @@ def column_set(
     If neither has values, the column FCL is zero, and such friction cannot be estimated later.
     """
     if robot.is_floating:
-        raise MinertiaError(f"'{robot.name}' has a floating base, whose efforts no log of joints has")
+        raise MinertiaError(
+            f"'{robot.name}' has a floating base, whose efforts are not contained in joint logs; "
+            "read the robot with a fixed base"
+        )
     model, origin = linear_model(robot, ("IA",)), reference or robot
     try:
         values = replace(model, robot=origin).nominal()

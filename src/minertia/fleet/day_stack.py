@@ -34,11 +34,13 @@ class DayStack:
     def of(cls, days: Mapping[int, FleetEvidence]) -> DayStack:
         """Stack of the triangular factors of days by number."""
         if not days:
-            raise MinertiaError("there is no day with evidence to fit; add logs first")
+            raise MinertiaError("there is no day with records to fit; add logs first")
         order = sorted(days)
         layout = days[order[0]].layout
         if any(days[d].layout != layout for d in order):
-            raise MinertiaError("the days have evidence on different columns; add their logs with one set of columns")
+            raise MinertiaError(
+                "the records of the days have different columns; add their logs with one set of columns"
+            )
         rows = tuple(np.stack([days[d].triangles[i] for d in order]) for i in range(len(layout.efforts)))
         return cls(layout, tuple(order), rows, np.stack([days[d].samples for d in order]))
 

@@ -40,12 +40,12 @@ AHEAD = 2  # days after today that time zones explain
 SETTLING = 3  # days with logs after an event before anything can be told
 FORMAT = 1  # of the JSON
 SUGGESTIONS = {
-    ("dry friction", True): "look at seals, brake, preload and grease of the joint",
-    ("dry friction", False): "look for lost preload or backlash in the joint's gear",
-    ("viscous friction", True): "look at the lubricant of the joint: kind, amount, age",
-    ("viscous friction", False): "look for lost lubricant in the joint",
-    (LOAD, True): "look at tool and work piece, and at the payload set in the controller",
-    (LOAD, False): "look for a lost tool or work piece, and at the payload set in the controller",
+    ("dry friction", True): "check seals, brake, preload and grease of the joint",
+    ("dry friction", False): "check the joint's gear for lost preload or backlash",
+    ("viscous friction", True): "check the lubricant of the joint: kind, amount, age",
+    ("viscous friction", False): "check the joint for lost lubricant",
+    (LOAD, True): "check tool and work piece, and the payload set in the controller",
+    (LOAD, False): "check whether a tool or work piece was lost, and the payload set in the controller",
 }
 
 
@@ -149,7 +149,7 @@ class NoLongerJudged:
 
     def __str__(self) -> str:
         which = f", {', '.join(self.joints)}" if self.joints else ""
-        return f"{self.robot}{which}: judged until {day_name(self.until)} and no longer: {self.reason}"
+        return f"{self.robot}{which}: assessed until {day_name(self.until)} and no longer: {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
         """Return as a dict of plain data, for JSON."""
@@ -194,23 +194,27 @@ class FleetDrift:
     def statement(self) -> str:
         """Sentence on the reliability of the alarms, and on the robots that are no longer assessed."""
         lost = len({own.robot for own in self.no_longer})
-        more = f"; {plural(lost, 'robot')} judged before {'is' if lost == 1 else 'are'} not any more" if lost else ""
+        more = (
+            f"; {plural(lost, 'robot')} assessed before {'is' if lost == 1 else 'are'} no longer assessed"
+            if lost
+            else ""
+        )
         return self._verdict + more
 
     @property
     def _verdict(self) -> str:
         guilty, judged = len({a.robot for a in self.alarms}), len({s.stream.robot for s in self.streams})
         if not judged:
-            return "no robot could be judged"
+            return "no robot could be assessed"
         if not self.alarms:
-            return f"none of {plural(judged, 'robot')} needs a look"
+            return f"none of {plural(judged, 'robot')} needs an inspection"
         verb = "needs" if guilty == 1 else "need"
         often = (
             "one alarm in ten is"
             if self.options.q == DriftOptions().q
             else f"{100 * self.options.q:g} % of the alarms are"
         )
-        return f"{guilty} of {plural(judged, 'robot')} {verb} a look; on average at most {often} false"
+        return f"{guilty} of {plural(judged, 'robot')} {verb} an inspection; on average at most {often} false"
 
     def to_json(self, store: str = "", faults: Sequence[Any] = (), arithmetic: Sequence[str] = ()) -> dict[str, Any]:
         """Return as a dict of plain data, for JSON."""
@@ -253,7 +257,7 @@ def fleet_drift(
     found = [_judge_type(own, opts, events) for own in types if own.robots]
     newest = {robot: day for own in found for robot, day in own.newest.items()}
     if not newest:
-        raise NoEvidence("there is no robot with evidence to judge; add logs first")
+        raise NoEvidence("there is no robot with records to assess; add logs first")
     today, ahead = _page_day(newest, opts)
     robots = {r.robot: r for own in found for r in own.robots}
     streams = [s for own in found for s in own.streams]
@@ -295,7 +299,7 @@ def _page_day(newest: Mapping[str, int], options: DriftOptions) -> tuple[int, li
     if not past:  # it is our own clock that is behind
         return max(newest.values()), []
     return max(past), [
-        f"robot '{robot}' has logs of {day_name(day)}, which is yet to come: set its clock"
+        f"robot '{robot}' has logs of {day_name(day)}, which is in the future; set its clock"
         for robot, day in sorted(newest.items())
         if day > limit
     ]
@@ -307,7 +311,11 @@ def _quiet(judged: JudgedStream, today: int, newest: Mapping[str, int]) -> NotJu
     if today - newest[stream.robot] > SILENT:
         return NotJudged(stream.robot, f"no logs since {day_name(newest[stream.robot])}")
     since = day_name(int(stream.days[-1]))
-    return NotJudged(stream.robot, f"{NO_WARMTH} since {since}, and warmth looks like a change", stream.joint)
+    return NotJudged(
+        stream.robot,
+        f"{NO_WARMTH} since {since}, and a change of temperature looks like a change of friction",
+        stream.joint,
+    )
 
 
 def e_bh(values: Sequence[float], q: float) -> list[int]:
@@ -355,8 +363,8 @@ class _SteadyDays(Mapping[str, Mapping[int, RobotDay]]):
     def notes(self) -> list[str]:
         """Notes on excluded outlying days."""
         return [
-            f"robot '{robot}' has logs of {', '.join(day_name(d) for d in own)}, more than {PAUSE} days away from its "
-            "others: they do not count; was its clock right?"
+            f"robot '{robot}' has logs of {', '.join(day_name(d) for d in own)}, more than {PAUSE} days away "
+            "from its others; they are ignored: check its clock"
             for robot, own in sorted(self.stray.items())
             if own
         ]
@@ -409,7 +417,9 @@ def _calibrated(fleet: TypeFleet, robots: Sequence[RobotStreams]) -> tuple[dict[
             found[joint] = learn_day_effects([s for s, _ in pairs], [w for _, w in pairs])
         elif joint in fleet.calibration:
             found[joint] = fleet.calibration[joint]
-            notes.append(f"day effects of {joint} are those of an earlier calibration of the type '{fleet.kind.name}'")
+            notes.append(
+                f"day effects of {joint} are taken from an earlier calibration of the type '{fleet.kind.name}'"
+            )
     return found, tuple(notes)
 
 
@@ -425,7 +435,7 @@ def _judge(
     if effects is None:
         return NotJudged(
             stream.robot,
-            f"fewer than {FEWEST_ROBOTS} robots of its type to learn day effects from, and no calibration",
+            f"fewer than {FEWEST_ROBOTS} robots of its type to estimate day effects from, and no calibration",
             stream.joint,
         )
     own = tuple(e for e in events if e.concerns(stream.joint))

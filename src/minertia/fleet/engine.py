@@ -183,8 +183,8 @@ class ExecutorEngine(SubmittingEngine):
         self._alone_since = None if has_workers else self._alone_since or now
         if self._alone_since is not None and now - self._alone_since >= WORKERLESS:
             raise MinertiaError(
-                f"the Dask scheduler has had no workers for {WORKERLESS:g} s; records that were made are kept: start "
-                "workers (dask worker ADDRESS), and run the same command again, which goes on from there"
+                f"the Dask scheduler has had no workers for {WORKERLESS:g} s; records written so far are kept: "
+                "start workers (dask worker ADDRESS), and run the same command again to continue"
             )
 
     def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
@@ -206,8 +206,8 @@ class ExecutorEngine(SubmittingEngine):
         where = f" at '{address}'" if address else ""
         why = f" ({str(err).splitlines()[0][:120]})" if err is not None and str(err) else ""
         return MinertiaError(
-            f"the Dask scheduler{where} does not answer any more{why}; records that were made are kept: start it, and "
-            "run the same command again, which goes on from there"
+            f"the Dask scheduler{where} no longer answers{why}; records written so far are kept: start it, and "
+            "run the same command again to continue"
         )
 
     def executor(self) -> Executor:
@@ -233,7 +233,7 @@ def engine(executor: Any = None, *, workers: int | None = None, scheduler: str |
     for each core.  scheduler: address of a Dask scheduler.
     """
     if sum(given is not None for given in (executor, workers, scheduler)) > 1:
-        raise MinertiaError("give an executor, a number of workers or the address of a scheduler, not several of them")
+        raise MinertiaError("give only one of: an executor, a number of workers, the address of a scheduler")
     if scheduler is not None:
         with _client(scheduler) as client:
             yield ExecutorEngine(client)
@@ -262,8 +262,8 @@ def _client(address: str) -> Iterator[Any]:
         except (OSError, ValueError, TimeoutError, RuntimeError, ImportError) as err:
             client.status = "closed"  # it would wait for the scheduler once more when it is thrown away
             raise MinertiaError(
-                f"there is no Dask scheduler at '{address}' ({(str(err).splitlines() or [''])[0][:160]}); is it "
-                "running, and the address right? Without --scheduler this machine does the work"
+                f"there is no Dask scheduler at '{address}' ({(str(err).splitlines() or [''])[0][:160]}); check "
+                "that it is running and the address; without --scheduler this machine does the work"
             ) from None
         try:
             yield client

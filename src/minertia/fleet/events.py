@@ -60,7 +60,7 @@ def _event(row: Sequence[str], where: str) -> RobotEvent:
     cells = [cell.strip() for cell in row] + [""] * 5
     robot, day, joint, kind, note = cells[:5]
     if not robot:
-        raise MinertiaError(f"{where}: an event needs the robot it happened to")
+        raise MinertiaError(f"{where}: an event needs the robot to which it happened")
     if kind not in KINDS:
         raise MinertiaError(f"{where}: there is no kind of event called '{kind}'; use {', '.join(KINDS)}")
     try:
@@ -82,7 +82,7 @@ def program_events(robot: str, days: Mapping[int, RobotDay]) -> tuple[RobotEvent
             usual is not None and day.histograms is not None and movers_distance(day.histograms, usual) > NEW_PROGRAM
         )
         if renamed or moved:
-            note = f"program {day.program}" if renamed else "positions and speeds are spent otherwise than before"
+            note = f"program {day.program}" if renamed else "the distribution of positions and speeds changed"
             found.append(RobotEvent(robot, number, EVERY, "program", note, seen=True))
             usual, count = None, 0
         if day.histograms is not None:

@@ -40,7 +40,7 @@ class EvidenceLayout:
 
     def __post_init__(self) -> None:
         if len(set(self.names)) != len(self.names):
-            raise MinertiaError("two columns of the evidence have the same name; give each column a name of its own")
+            raise MinertiaError("two columns of the record have the same name; give each column a unique name")
         if len(self.seen) != len(self.efforts):
             raise ShapeError(f"there are {len(self.efforts)} efforts, but columns of {len(self.seen)}")
         for effort, own in zip(self.efforts, self.seen, strict=True):
@@ -178,7 +178,9 @@ class FleetEvidence:
     def __post_init__(self) -> None:
         sizes = tuple(R.shape for R in self.triangles)
         if sizes != tuple((k, k) for k in self.layout.sizes) or np.shape(self.samples) != (len(sizes),):
-            raise ShapeError(f"the triangles have the shapes {sizes}, their layout asks for {self.layout.sizes}")
+            raise ShapeError(
+                f"the triangular factors have the shapes {sizes}, but their layout requires {self.layout.sizes}"
+            )
 
     def __repr__(self) -> str:
         rows = int(np.max(self.samples, initial=0.0))
@@ -215,7 +217,9 @@ class FleetEvidence:
         """Evidence from packed triangular factors."""
         numbers = np.asarray(numbers, float)
         if numbers.shape != (layout.packed_length,):
-            raise ShapeError(f"packed triangles of this layout are {layout.packed_length} numbers, not {numbers.shape}")
+            raise ShapeError(
+                f"packed triangular factors of this layout are {layout.packed_length} numbers, not {numbers.shape}"
+            )
         triangles, done = [], 0
         for k in layout.sizes:
             R, count = np.zeros((k, k)), k * (k + 1) // 2
@@ -257,7 +261,7 @@ class FleetEvidence:
         """Evidence of the rows divided by their effort's noise level, (efforts,)."""
         level = np.asarray(sigma, float)
         if level.shape != (len(self.triangles),) or not np.all(level > 0):
-            raise ShapeError(f"noise levels must be {len(self.triangles)} positive numbers, one for each effort")
+            raise ShapeError(f"noise levels must be {len(self.triangles)} positive numbers, one per effort")
         triangles = tuple(R / s for R, s in zip(self.triangles, level, strict=True))
         stretches = None if self.stretches is None else self.stretches.scaled(level**-2)
         return FleetEvidence(self.layout, triangles, self.samples, stretches)
@@ -265,7 +269,7 @@ class FleetEvidence:
     def forgotten(self, keep: float) -> FleetEvidence:
         """Evidence weighted by a forgetting factor; applied on request, never stored."""
         if not 0 < keep <= 1:
-            raise MinertiaError(f"the part of evidence that is kept must lie between 0 and 1, not {keep:g}")
+            raise MinertiaError(f"the retained fraction must be between 0 and 1, not {keep:g}")
         triangles = tuple(np.sqrt(keep) * R for R in self.triangles)
         factor = np.full(len(triangles), float(keep))
         stretches = None if self.stretches is None else self.stretches.scaled(factor)
@@ -277,7 +281,9 @@ class FleetEvidence:
         The bits depend on the order: `calendar` merges in an order determined only by the dates.
         """
         if other.layout != self.layout:
-            raise MinertiaError("evidence on different columns cannot be merged; choose the same columns of both first")
+            raise MinertiaError(
+                "records with different columns cannot be merged; select the same columns of both first"
+            )
         with one_thread():
             triangles = tuple(folded(R, own) for R, own in zip(self.triangles, other.triangles, strict=True))
         both = self.stretches is not None and other.stretches is not None
@@ -344,7 +350,7 @@ class FleetEvidence:
         belong to the superset fit, are unreliable; those from factors of time blocks are not affected.
         """
         if self.stretches is None:
-            raise MinertiaError("this evidence has no stretches; deviations need records that keep them")
+            raise MinertiaError("this record has no time blocks; standard deviations need records that contain them")
         rest = float(np.sum(self.stretches.rest))
         return max(float(np.sum(self.residuals(beta))) / max(rest, 1e-300) - 1.0, 0.0)
 
@@ -355,7 +361,7 @@ class FleetEvidence:
         pooled: day effects, which they share within a day, would be taken for noise that averages out.
         """
         if self.stretches is None:
-            raise MinertiaError("this evidence has no stretches; deviations need records that keep them")
+            raise MinertiaError("this record has no time blocks; standard deviations need records that contain them")
         own = self if sigma is None else self.weighted(sigma)
         assert own.stretches is not None
         kept = own.stretches

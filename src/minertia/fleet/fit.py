@@ -60,7 +60,7 @@ def fit_fleet(
     """
     opts = options or FitOptions()
     if not robots:
-        raise MinertiaError(f"the type '{name}' has no robot with evidence; add logs first")
+        raise MinertiaError(f"the type '{name}' has no robot with records; add logs first")
     order = sorted(robots)
     keep_freed_memory()
     with one_thread():
@@ -125,7 +125,7 @@ def _all_sums(
             if wanted <= set(layout.names):
                 found += zip(own_names, many_sums([stacks[r] for r in own_names], levels, sigma), strict=True)
             else:
-                found += [(r, "its evidence has other columns than that of the other robots") for r in own_names]
+                found += [(r, "its records have other columns than those of the other robots") for r in own_names]
         return found
 
     sums, faults = {}, {}
@@ -168,15 +168,17 @@ def _pooled(name: str, values: TypeValues, options: FitOptions, model: LinearMod
     if not options.physical:
         return PooledType(name, values.names, values.values, deviation, values.robots)
     if model is None or model.names != values.names:
-        raise MinertiaError(f"the physical fit of '{name}' needs the robot's own model of its inertial columns")
+        raise MinertiaError(
+            f"the physically consistent fit of '{name}' needs the robot's own model of its inertial columns"
+        )
     space = physical_space(model)
     try:
         slack = feasibility(space, values.values).slack
         found = physical_fit(space, values.triangle, max(int(values.rows), 1), weight=GAPS_ONLY)
     except SolverFailed as err:
         raise MinertiaError(
-            f"no physically consistent robot was found for the values of '{name}' (status of the solver: "
-            f"{err.status}); fit without --physical, and look at the columns and units of its logs"
+            f"no physically consistent parameters were found near the estimates of '{name}' (solver status: "
+            f"{err.status}); fit without --physical, and check the columns and units of its logs"
         ) from None
     return PooledType(
         name, values.names, values.values, deviation, values.robots, slack is not None and slack > 0, found

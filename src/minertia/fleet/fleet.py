@@ -96,7 +96,7 @@ class Fleet:
             return self.file
         known = self.store.fleet
         if not known.keys:
-            raise MinertiaError(f"{self.store.place.url}: the store knows no robots yet; give the fleet file")
+            raise MinertiaError(f"{self.store.place.url}: the store contains no robots yet; give the fleet file")
         types = {name: self.store.stored_type(key).type for name, key in known.keys.items()}
         return FleetFile(types, known.robots, self.store.place.url)
 
@@ -251,11 +251,11 @@ def day_span(days: Days) -> tuple[str, str]:
         return "", "9999-12-31"
     ends: Sequence[Any] = (days.split(":") if ":" in days else (days, days)) if isinstance(days, str) else days
     if len(ends) != 2:
-        raise MinertiaError(f"days are given as 2026-03-01:2026-03-31, not {str(days)[:60]!r}")
+        raise MinertiaError(f"days must be given as 2026-03-01:2026-03-31, not {str(days)[:60]!r}")
     found = []
     for end, usual in zip(ends, ("", "9999-12-31"), strict=True):
         try:
             found.append(date.fromisoformat(str(end)).isoformat() if end else usual)
         except ValueError:
-            raise MinertiaError(f"'{str(end)[:40]}' is no day; write it as 2026-03-31") from None
+            raise MinertiaError(f"'{str(end)[:40]}' is not a date; write it as 2026-03-31") from None
     return found[0], found[1]

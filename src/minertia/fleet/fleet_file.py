@@ -77,21 +77,21 @@ class _FleetReader:
         self.path, self.top = path, load_toml(path, CampaignTable)
         self.top.only(keys_of(FleetEntries))
         if self.top.get("format") != FORMAT:
-            raise self.top.fail(f"the file must say format = {FORMAT}", "format")
+            raise self.top.fail(f"the file must contain format = {FORMAT}", "format")
 
     def fleet(self) -> FleetFile:
         """Validated contents of the fleet file."""
         every = self.top.table("types")
         types = {name: self._type(name, every.table(name)) for name in every}
         if not types:
-            raise self.top.fail("name at least one type of robots: [types.NAME]", "types")
+            raise self.top.fail("the file names no type of robots; add at least one table [types.NAME]", "types")
         robots = tuple(self._one(table, types) for table in self.top.tables("robots"))
         if not robots:
-            raise self.top.fail("name the robots: [[robots]] with id and type", "robots")
+            raise self.top.fail("the file names no robots; add [[robots]] tables with id and type", "robots")
         names = [one.identity for one in robots]
         twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
         if twice is not None:
-            raise self.top.fail(f"the robot '{twice}' stands twice; give every robot one entry", "robots")
+            raise self.top.fail(f"the robot '{twice}' is listed twice; give every robot one entry", "robots")
         return FleetFile(types, robots, self._store(), str(self.path))
 
     def _store(self) -> str | None:
@@ -101,11 +101,13 @@ class _FleetReader:
 
     def _type(self, name: str, table: CampaignTable) -> RobotType:
         if not IDENTITY.fullmatch(name) or "*" in name:
-            raise table.fail(f"the name of a type has letters, digits, '.', '_' and '-', not {shown(name)}")
+            raise table.fail(
+                f"the name of a type may contain letters, digits, '.', '_' and '-' only, not {shown(name)}"
+            )
         given = read(table, TypeEntries)
         robot = self._robot(table, "robot")
         if robot is None:
-            raise table.fail("name the robot: a file, or a bundled one", "robot")
+            raise table.fail("the robot is missing; name a robot file or a bundled robot", "robot")
         zone = given.zone or self.top.text("zone") or FleetEntries().zone
         columns = parse_columns(table.table("columns"), table.table("drive"))
         try:
@@ -121,23 +123,23 @@ class _FleetReader:
             return None
         beside = self.path.parent / name
         if not is_file(beside) and name not in bundled_robots():
-            raise table.fail(f"there is no robot file '{beside}', nor a bundled robot of that name", key)
+            raise table.fail(f"there is neither a robot file '{beside}' nor a bundled robot of that name", key)
         return read_robot(beside if is_file(beside) else name, letters=False)
 
     def _one(self, table: CampaignTable, types: Mapping[str, RobotType]) -> FleetRobot:
         given = read(table, RobotEntry)
         identity, kind, since = given.id, given.type, given.since
         if not IDENTITY.fullmatch(identity):
-            raise table.fail(f"an id has letters, digits, '.', '_' and '-', not {shown(identity)}", "id")
+            raise table.fail(f"an id may contain letters, digits, '.', '_' and '-' only, not {shown(identity)}", "id")
         if kind is None and len(types) == 1:
             kind = next(iter(types))
         if kind is None or kind not in types:
-            raise table.fail(f"the type {shown(kind)} is none of: {', '.join(types)}", "type")
+            raise table.fail(f"the type {shown(kind)} is unknown; it must be one of: {', '.join(types)}", "type")
         if isinstance(since, str):
             try:
                 since = date.fromisoformat(since)
             except ValueError:
-                raise table.fail(f"a day is written as 2026-03-31, not {shown(since)}", "since") from None
+                raise table.fail(f"a date must be written as 2026-03-31, not {shown(since)}", "since") from None
         if since is not None and type(since) is not date:
-            raise table.fail(f"a day is written as 2026-03-31, not {shown(since)}", "since")
+            raise table.fail(f"a date must be written as 2026-03-31, not {shown(since)}", "since")
         return FleetRobot(identity, kind, since)

@@ -178,8 +178,8 @@ class _LogPass:
                 self._add(motion)
         if self.stretches is None:
             raise RecordingError(
-                f"no sample is left after the filter: of {self.last - self.first:.3g} s it drops "
-                f"{self.plan.trim_s or 0:.3g} s at each end and at each gap"
+                f"no sample remains after the filter: of {self.last - self.first:.3g} s it drops "
+                f"{self.plan.trim_s or 0:.3g} s at each end and at each gap; use longer logs"
             )
         evidence, few = self.stretches.finished(coarse)
         span, largest = (float(self.first), float(self.last)), np.concatenate(self.stretches.largest)
@@ -223,7 +223,7 @@ class _LogPass:
         worst = int(np.argmax(back))
         if np.isfinite(back[worst]) and back[worst] > max(10 * step, LONGEST_GAP):
             raise RecordingError(
-                f"time goes back by {back[worst]:.4g} s; does the file hold two logs?",
+                f"time goes back by {back[worst]:.4g} s; check whether the file contains two logs",
                 file=block.source or None,
                 column=block.column("t"),
                 row=block.first_row + worst,
@@ -282,7 +282,7 @@ def _refuse_odd_channels(block: Recording) -> None:
         if not np.isfinite(values).all():
             row, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
             raise RecordingError(
-                f'the {name} is not a number; mend the log, or leave it out with {name} = "" in [columns]',
+                f'the {name} is not a number; correct the log, or exclude the column with {name} = "" in [columns]',
                 file=block.source or None,
                 column=block.column(f"{name}{j + 1}"),
                 row=block.first_row + row,

@@ -109,8 +109,8 @@ def _of_two_robots(rows: Sequence[IndexRow]) -> list[tuple[IndexRow, str]]:
         found.setdefault(row.content, {}).setdefault(row.robot, row)
     every = [row for row in _ordered(rows) if len(found[row.content]) > 1]
     return [
-        (row, f"the same log is also that of {_others(found[row.content], row.robot)}; neither is counted: "
-              "take it out of the wrong robot's folder")
+        (row, f"the same log is also stored for {_others(found[row.content], row.robot)}; both are ignored: "
+"remove it from the wrong robot's folder")
         for row in every
     ]  # fmt: skip
 
@@ -128,8 +128,8 @@ def _overlapping(rows: Sequence[IndexRow]) -> list[tuple[IndexRow, str]]:
         latest: IndexRow | None = None
         for row in group:
             if latest is not None and row.first <= latest.last:
-                found += [(a, f"it overlaps in time with {_named(b)} of the same robot, and neither is counted: "
-                              "keep one of the two") for a, b in ((latest, row), (row, latest))]  # fmt: skip
+                found += [(a, f"it overlaps in time with {_named(b)} of the same robot, and both are ignored: "
+"keep one of the two") for a, b in ((latest, row), (row, latest))]  # fmt: skip
             latest = row if latest is None or row.last > latest.last else latest
     return found
 

@@ -26,7 +26,7 @@ JUDGED = "judged"
 SHORT = 16  # characters of a hash that tell contents and keys apart
 ROBOTS = b"robots"  # key of the metadata
 Record = tuple[str, str, str]  # robot, and the beginnings of content and key
-GONE = "the store has no log of it that counts"
+GONE = "the store contains no valid log of it"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def counted_rows(rows: Iterable[IndexRow], doubted: Iterable[IndexRow], before: 
         if day < known.newest:
             late.setdefault(row.robot, []).append(row.day)
     notes = [
-        f"logs of robot '{robot}' came after their days had been judged, and count from this page on: "
+        f"logs of robot '{robot}' were added after their days had been assessed, and count from this report on: "
         + ", ".join(sorted(set(days)))
         for robot, days in sorted(late.items())
     ]
@@ -100,8 +100,8 @@ def _why_not(row: IndexRow, day: int, known: JudgedRobot) -> str:
     first, last = (day_name(d) for d in known.learnt)
     when = "is older than" if day < known.learnt[0] else "came after"
     return (
-        f"the log of {row.day} {when} the days that robot '{row.robot}' was learnt from ({first} to {last}): it "
-        "changes nothing that was judged"
+        f"the log of {row.day} {when} the training days of robot '{row.robot}' ({first} to {last}), so it does "
+        "not change the assessment"
     )
 
 
@@ -126,7 +126,7 @@ def no_longer_judged(
         reasons = [n for n in found.not_judged if n.robot == robot and (n.joint is None or n.joint in missing)]
         if robot in now and all(n.settling for n in reasons) and reasons:
             continue  # a repair that was told, or a new program, of which a few days will tell more
-        why = reasons[0].reason if reasons else GONE if robot not in now else "it is not logged any more"
+        why = reasons[0].reason if reasons else GONE if robot not in now else "it is no longer logged"
         until = max(own.joints[joint] for joint in missing)
         lost.append(NoLongerJudged(robot, until, why, missing if robot in now else ()))
     return tuple(lost)
@@ -180,7 +180,12 @@ def read_judged(store: EvidenceStore, learning: int) -> tuple[JudgedBefore, list
     except Exception as err:  # whatever a broken file makes Arrow raise
         why = (str(err).splitlines() or [type(err).__name__])[0][:120]
         return JudgedBefore(), [
-            LogFault(name, "", f"what earlier pages judged cannot be read ({why}): robots are learnt anew by this page")
+            LogFault(
+                name,
+                "",
+                f"the assessments of earlier reports cannot be read ({why}); the training days of "
+                "the robots start again with this report",
+            )
         ]
 
 
@@ -205,5 +210,8 @@ def write_judged(store: EvidenceStore, learning: int, after: JudgedBefore) -> st
     try:
         store.write(judged_name(learning), sink.getvalue())
     except StoreError as err:
-        return f"what this page judged is not kept for the next one: {str(err).removeprefix(f'{store.place.url}: ')}"
+        return (
+            "the assessment of this report could not be stored for the next one: "
+            f"{str(err).removeprefix(f'{store.place.url}: ')}"
+        )
     return None

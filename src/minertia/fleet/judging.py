@@ -113,7 +113,7 @@ def judge_stored(
 
 def _refuse_damaged(store: EvidenceStore, faults: Sequence[LogFault]) -> None:
     if faults:
-        raise StoreError(f"{store.place.url}: no record can be judged: {faults[0]}")
+        raise StoreError(f"{store.place.url}: no record can be assessed: {faults[0]}")
 
 
 def _uncounted(
@@ -123,7 +123,10 @@ def _uncounted(
     there = {row.robot for row in counted.rows} | {own.robot for own in found.not_judged}
     missing = Counter(row.robot for row in {row.identity: row for row in (*rows, *doubted)}.values())
     return [
-        NotJudged(robot, f"none of its {plural(count, 'log')} counts: each is that of another robot, too, or overlaps")
+        NotJudged(
+            robot,
+            f"none of its {plural(count, 'log')} counts: each is also stored for another robot, or overlaps in time",
+        )
         for robot, count in sorted(missing.items())
         if robot not in there
     ]
@@ -152,7 +155,7 @@ def read_calibration(store: EvidenceStore, stored: StoredType) -> dict[str, DayE
         return {joint: DayEffects(**{**own, "omega": tuple(own["omega"])}) for joint, own in said["joints"].items()}
     except (DocumentError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
         raise MinertiaError(
-            f"{store.place.url}: {name} is no calibration; take it away, and the next page learns it again"
+            f"{store.place.url}: {name} is not a calibration; remove it, and the next report computes it again"
         ) from None
 
 

@@ -57,7 +57,9 @@ class Levels:
         if load is not None:
             load = np.asarray(load, float).reshape(len(load), -1)
             if len(load) != len(inertial) or load.shape[1] > len(LOADS):
-                raise ShapeError(f"a load is {len(inertial)} numbers, one for each inertial column, not {len(load)}")
+                raise ShapeError(
+                    f"a payload must be {len(inertial)} numbers, one for each inertial column, not {len(load)}"
+                )
         day = tuple(n for n in wanted if symbol_of(n) in DAY)
         return cls(day, tuple(n for n in wanted if n not in day), inertial, load)
 
@@ -172,7 +174,7 @@ class TypeValues:
 def type_values(sums: Sequence[RobotSums]) -> TypeValues:
     """Estimate the type's values from the evidence of its robots, in the given order."""
     if not sums:
-        raise MinertiaError("there is no robot to fit the type from")
+        raise MinertiaError("there is no robot from which to fit the type; add logs first")
     with one_thread():
         totals = np.stack([own.up.total for own in sums])
         R = upright(totals.reshape(-1, totals.shape[2]))

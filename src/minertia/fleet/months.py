@@ -26,7 +26,7 @@ def compact(store: EvidenceStore, before: str | None = None, tell: Tell = lambda
     """
     store.require()
     if before is not None and not MONTH.fullmatch(before):
-        raise StoreError(f"a month is written as 2026-03, not '{before[:40]}'")
+        raise StoreError(f"a month must be written as 2026-03, not '{before[:40]}'")
     limit, rows = before or f"{date.today():%Y-%m}", _tidied(store, store.index())
     loose = [row for row in rows if row.record.startswith(EVIDENCE) and row.day[:7] < limit]
     groups: dict[tuple[str, str, str], dict[tuple[str, str, str], IndexRow]] = {}
@@ -107,5 +107,7 @@ def _written(store: EvidenceStore, folder: str, table: Any) -> str:
     store.place.write(name, table_bytes(table, GROUP))
     if not store.table(name).equals(table):
         store.place.remove(name)
-        raise StoreError(f"{store.place.url}: {name} does not read back as it was written; the days stay as they are")
+        raise StoreError(
+            f"{store.place.url}: {name} could not be verified after writing; the records of single days are kept"
+        )
     return name

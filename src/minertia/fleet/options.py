@@ -42,11 +42,11 @@ class TypeEntries(Declared):
     rest: float = option(1e-3, "Velocity below which a joint is at rest.", unit="rad/s or m/s", range=(0, 1e3))
     zone: str | None = option(
         None,
-        "Time zone whose calendar decides which day it is, such as `Europe/Berlin`.",
+        "Time zone in which days begin and end, such as `Europe/Berlin`.",
         otherwise="that of the fleet",
     )
     filter: Filter = option(
-        factory=Filter, help="Filter, as in campaigns; it must state its `cutoff_hz`.", otherwise="required"
+        factory=Filter, help="Filter, as in campaigns; its `cutoff_hz` is required.", otherwise="required"
     )
     columns: Mapping[str, Any] = option(factory=dict, help="Columns of the logs, as in campaigns.", otherwise="by name")
     drive: Mapping[str, Any] = option(factory=dict, help="Drive of the robot, as in campaigns.", otherwise="none")
@@ -58,7 +58,7 @@ class RobotEntry(Declared):
 
     id: str = option(help="Identity of the robot; `*` and `?` make a pattern, such as `line3-*`.")
     type: str | None = option(None, "Type of the robot.", otherwise="the only one")
-    since: Any = option(None, "First day that counts, such as 2026-03-31.", otherwise="all days")
+    since: Any = option(None, "First day to include, such as 2026-03-31.", otherwise="all days")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,10 +69,10 @@ class FleetEntries(Declared):
     store: str | None = option(
         None, "Store of the records: a folder beside this file, or a URL.", otherwise="that of `--store`"
     )
-    zone: str = option("UTC", "Time zone of types that name none.")
-    types: Mapping[str, Any] = option(factory=dict, help="Types of robots, a table `[types.NAME]` each.",
+    zone: str = option("UTC", "Time zone of types that do not name one.")
+    types: Mapping[str, Any] = option(factory=dict, help="Types of robots, one table `[types.NAME]` each.",
                                       otherwise="required")  # fmt: skip
-    robots: tuple[RobotEntry, ...] = option((), "Robots, a table `[[robots]]` each.", otherwise="required")
+    robots: tuple[RobotEntry, ...] = option((), "Robots, one table `[[robots]]` each.", otherwise="required")
 
 
 # ---------------------------------------------------------------------- verbs
@@ -107,7 +107,7 @@ class FitOptions(Declared):
         "Effects besides inertia.",
         choices=_effects,
         command="columns",
-        otherwise="FV, FC, OFF and those that the records ask for",
+        otherwise="FV, FC, OFF and those that the records contain",
     )
     half_life: float | None = option(
         None,
@@ -115,14 +115,15 @@ class FitOptions(Declared):
         unit="days",
         above=0,
         command="half-life",
-        otherwise="all days count alike",
+        otherwise="all days have equal weight",
     )
     load: Array | None = option(
         None,
-        "Inertial columns (columns, any) of 1 kg at the flange and of first moments, where robots carry loads that "
-        "differ: the type's values are then those with the mean load, a robot's load what it carries beyond that.",
+        "Inertial columns (columns, any) of 1 kg at the flange and of first moments, for robots with different "
+        "payloads: estimates of the type then include the mean payload, and a robot's payload is the difference "
+        "from it.",
     )
-    physical: bool = option(False, "Also the physically consistent robot that fits best.", command="physical")
+    physical: bool = option(False, "Also compute the best physically consistent parameters.", command="physical")
     workers: int = option(2, "Threads.", range=(1, 1000))
 
 
@@ -131,11 +132,11 @@ class DriftOptions(Declared):
     """Options of drift detection and its report."""
 
     q: float = option(
-        0.1, "False discovery rate: fraction of the alarms that may be false.", range=(1e-4, 0.9), command="q"
+        0.1, "False discovery rate: expected fraction of false alarms among the alarms.", range=(1e-4, 0.9), command="q"
     )
     horizon: int = option(
         90,
-        "Prior of the onset of a change: number of days with logs over which it is spread.",
+        "Prior of the onset of a change: number of days with logs over which its probability is spread.",
         unit="days",
         range=(1, LONGEST),
         command="horizon",
@@ -144,5 +145,7 @@ class DriftOptions(Declared):
         30, "Number of training days: the first days with logs.", unit="days", range=(2, LONGEST), command="learning"
     )
     today: int | None = option(
-        None, "Number of the page's day.", otherwise="that of the newest log that is not dated after today"
+        None,
+        "Day of the report, as a day number.",
+        otherwise="the day of the newest log that is not dated in the future",
     )

@@ -56,13 +56,13 @@ ERRNOS = {
     errno.EREMOTEIO if hasattr(errno, "EREMOTEIO") else errno.EIO: AWAY,
 }
 SENTENCES = {
-    NO_BUCKET: "the bucket does not exist; make it, or correct the name",
-    NO_KEYS: "there are no keys for it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile to use",
-    REFUSED: "access is refused; check the keys, whether they have expired, and what they may read and write",
-    BUSY: "it asks for fewer requests; run the same command again later, which goes on where this one stopped",
-    LATE: "it does not answer in time; check the network, and run the same command again, which goes on from here",
-    AWAY: "it cannot be reached; check the network and AWS_ENDPOINT_URL, and run the same command again, which goes on "
-    "from here",
+    NO_BUCKET: "the bucket does not exist; create it, or correct the name",
+    NO_KEYS: "there are no access keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile to use",
+    REFUSED: "access is denied; check the keys, whether they have expired, and their permissions",
+    BUSY: "the storage limits the request rate; run the same command again later to continue",
+    LATE: "the storage does not answer in time; check the network, and run the same command again to continue",
+    AWAY: "the storage cannot be reached; check the network and AWS_ENDPOINT_URL, and run the same command again "
+    "to continue",
 }
 PASSING = (BUSY, LATE, AWAY)  # that another try may find gone
 
@@ -103,7 +103,7 @@ def told(url: str) -> Iterator[None]:
             outage.url, outage.passes = url, kind in PASSING
             raise outage from None
         if isinstance(err, OSError) or _is_of_libraries(err):
-            raise StoreError(f"{url}: it cannot be used ({_short(err)})") from None
+            raise StoreError(f"{url}: the storage cannot be used ({_short(err)})") from None
         raise
 
 

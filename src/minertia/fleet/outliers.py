@@ -40,9 +40,7 @@ def distances(values: Array, covariances: Array) -> tuple[Array, Array, Array]:
     """
     count, p = values.shape
     if count < max(FEWEST, p + 2):
-        raise MinertiaError(
-            f"robots unlike the others need at least {max(FEWEST, p + 2)} robots to be told from, not {count}"
-        )
+        raise MinertiaError(f"the comparison of robots needs at least {max(FEWEST, p + 2)} robots, not {count}")
     unit = np.maximum(np.median(np.abs(values - np.median(values, axis=0)), axis=0) * 1.4826, 1e-300)
     b, V = values / unit, covariances / np.outer(unit, unit)
     with one_thread():

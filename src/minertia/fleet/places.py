@@ -196,7 +196,7 @@ def file_system(url: str) -> tuple[Any, str]:
     try:
         fs, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError, KeyError) as err:
-        raise StoreError(f"{url}: '{protocol}://' cannot be reached here ({str(err)[:200]})") from None
+        raise StoreError(f"{url}: the protocol '{protocol}://' is not available ({str(err)[:200]})") from None
     return fs, str(path)
 
 

@@ -143,9 +143,9 @@ def _damage(name: str, own: Sequence[tuple[IndexRow, str]]) -> LogFault:
     return LogFault(
         name,
         robots[0] if len(robots) == 1 else "",
-        f"{what} of {who} {when} cannot be read ({own[0][1]}) and {'does' if len(own) == 1 else 'do'} not count; "
-        f"'minertia fleet add' with {'its log' if len(own) == 1 else 'their logs'}{log} makes "
-        f"{'it' if len(own) == 1 else 'them'} anew",
+        f"{what} of {who} {when} cannot be read ({own[0][1]}) and {'is' if len(own) == 1 else 'are'} ignored; "
+        f"'minertia fleet add' with {'its log' if len(own) == 1 else 'their logs'}{log} writes "
+        f"{'it' if len(own) == 1 else 'them'} again",
     )
 
 
@@ -198,7 +198,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
             if _is_finite(record.evidence):
                 yield row, record
             else:
-                self._files.lose(row, "it has numbers that are not finite")
+                self._files.lose(row, "it contains numbers that are not finite")
 
     def faults(self) -> tuple[LogFault, ...]:
         """Faults of unreadable records of the requested robots."""

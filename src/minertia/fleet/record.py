@@ -180,19 +180,19 @@ def _remarks(found: Gathered, unexplained: Array, type: RobotType) -> tuple[str,
     told, joints = found.told, type.robot.coordinate_names
     said = []
     if told.gaps:
-        said.append(f"{told.gaps} gap{'s' * (told.gaps > 1)} in time: each side was filtered alone")
+        said.append(f"{told.gaps} gap{'s' * (told.gaps > 1)} in time: both sides of a gap were filtered separately")
     if told.repeated:
-        said.append(f"{told.repeated} samples with a repeated or earlier stamp dropped")
+        said.append(f"{told.repeated} samples with a repeated or earlier time stamp were dropped")
     if told.resampled:
-        said.append("uneven stamps resampled")
+        said.append("non-uniform time stamps were resampled")
     if not told.warm_samples:
         said.append("no temperatures")
     bad = [joints[i] for i in np.flatnonzero(unexplained > UNEXPLAINED)]
     if bad:
-        said.append(f"more than half of the effort is not explained: {', '.join(bad)}; another robot, unit or sign?")
+        said.append(f"more than half of the effort is not explained: {', '.join(bad)}; check robot, units and signs")
     still = [joints[i] for i in np.flatnonzero(found.evidence.samples == 0)]
     if still:
-        said.append(f"never moves: {', '.join(still)}")
+        said.append(f"joints that never move: {', '.join(still)}")
     return tuple(said)
 
 
@@ -210,8 +210,8 @@ def day_of(stamp: float, zone: str, told: str | None) -> str:
         return datetime.fromtimestamp(stamp, UTC).astimezone(ZoneInfo(zone)).date().isoformat()
     if told is None:
         raise MinertiaError(
-            f"the log starts at {stamp:.6g} s, which is no time since 1970, and its path does not name the day; put it "
-            "into a folder such as day=2026-03-31"
+            f"the log starts at {stamp:.6g} s, which is not a time since 1970, and its path does not name the "
+            "day; put it into a folder such as day=2026-03-31"
         )
     return told
 

@@ -45,12 +45,12 @@ def robot_fit(robot: str, values: RobotValues, sums: RobotSums, memory: DayMemor
     all_freedom = np.concatenate([freedom, own_freedom])
     wider = stdtrit(all_freedom, 0.5 + LEVEL / 2) / NORMAL
     stated = np.concatenate([deviation, own_deviation]) * wider
-    hidden = {n: f"{n} was not shown on any day" for n, ok in zip(values.day_names, shown, strict=True) if not ok}
-    hidden |= {n: f"{n} was not shown" for n, s in zip(values.own, own_deviation, strict=True) if s == 0}
+    hidden = {n: f"{n} was not excited on any day" for n, ok in zip(values.day_names, shown, strict=True) if not ok}
+    hidden |= {n: f"{n} was not excited" for n, s in zip(values.own, own_deviation, strict=True) if s == 0}
     remarks: tuple[str, ...] = ()
     if count < FEWEST_DAYS:
         stated = np.full(len(names), np.nan)
-        remarks = (f"{plural(count, 'day')} of logs do not tell how much days differ",)
+        remarks = (f"{plural(count, 'day')} of logs are too few to estimate the variation between days",)
     return RobotFit(
         robot, (sums.days[0], sums.days[-1]), count, names, all_values, stated, all_freedom, hidden, remarks
     )
@@ -84,9 +84,9 @@ def from_stretches(
     part = evidence.columns((*wanted, *levels.type)).fixed({n: shared[n] for n in levels.type}).weighted(sigma)
     spread, beta = part.spread(), solution(part.total)
     white = np.sqrt(np.diag(spread.white))
-    remarks = ["deviations are those within a day: how much days differ is not in them"]
+    remarks = ["standard deviations are those within a day and do not include the variation between days"]
     if evidence.stretches.triangles is None and part.unexplained(beta) > LEFT_OUT:
-        remarks.append("columns that were left out explain much of this day, so its deviations are in doubt")
+        remarks.append("omitted columns explain much of this day, so its standard deviations are unreliable")
     return RobotFit(
         own.robot, own.days, own.count, tuple(wanted), beta, spread.inflation * white, spread.freedom,
         own.not_shown, tuple(remarks),

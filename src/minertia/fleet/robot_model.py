@@ -34,7 +34,10 @@ def robot_model(stored: StoredType, fit: FleetFit, robot: str) -> IdentifiedMode
     strange = [symbol for symbol in fit.symbols if symbol not in BY_SYMBOL]
     if strange:
         raise MinertiaError(
-            f"the fit has effects that no model holds ({', '.join(strange)}); fit with others: --columns "
+            (
+                f"the fit has effects that a model file cannot represent ({', '.join(strange)}); fit with other "
+                "effects: --columns "
+            )
             + ",".join(symbol for symbol in fit.symbols if symbol not in strange)
         )
     own, kind = fit.robots[robot], stored.type
@@ -84,7 +87,7 @@ def _values(linear: LinearModel, inertial: LinearModel, fit: FleetFit, own: Robo
     friction = [name for name in told if name not in LOADS]
     missing = [name for name in friction if name not in linear.standard]
     if missing:
-        raise MinertiaError(f"the model of '{own.robot}' has no place for {', '.join(missing)}")
+        raise MinertiaError(f"the model of '{own.robot}' cannot represent {', '.join(missing)}")
     inside = np.stack([linear.values(inertial.standard_values(e)) for e in np.eye(inertial.count)], axis=1)
     columns = [inside]
     if directions is not None and loads:

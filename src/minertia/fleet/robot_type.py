@@ -44,7 +44,7 @@ class RobotType:
             ZoneInfo(self.zone)
         except (ZoneInfoNotFoundError, ValueError):
             raise MinertiaError(
-                f"the time zone '{self.zone[:60]}' of the type '{self.name}' is not known; write it as Europe/Berlin"
+                f"the time zone '{self.zone[:60]}' of the type '{self.name}' is unknown; write it as Europe/Berlin"
             ) from None
         object.__setattr__(self, "filter", stated_filter(self.filter, self.name))
 
@@ -82,11 +82,13 @@ def stated_filter(filter: Filter, name: str) -> Filter:
     """Filter with every value specified, so that the same filter is applied to all logs of a type."""
     if filter.cutoff_hz is None:
         raise MinertiaError(
-            f"the filter of the type '{name}' needs its cutoff_hz: one that is chosen log by log would make evidence "
-            "that does not merge"
+            f"the filter of the type '{name}' needs a cutoff_hz: records of logs with different cut-offs cannot "
+            "be merged"
         )
     if filter.equations != "torque" or filter.derivative == "logged":
-        raise MinertiaError(f"records of the type '{name}' are rows of torque, of positions that are differentiated")
+        raise MinertiaError(
+            f"records of the type '{name}' need joint torques, and velocities differentiated from positions"
+        )
     trim = EDGE / filter.cutoff_hz if filter.trim_s is None else filter.trim_s
     return replace(
         filter, on="signals", rate_hz=filter.rate_hz or OVERSAMPLING * filter.cutoff_hz, trim_s=trim, parallel_hz=None

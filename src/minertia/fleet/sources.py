@@ -64,7 +64,7 @@ def find_logs(named: Iterable[str | Path | LogSource]) -> list[LogSource]:
             continue
         some = list(_remote(str(name)) if is_remote(str(name)) else _local(Path(str(name).removeprefix("file://"))))
         if not some:
-            raise MinertiaError(f"{name}: there is no log here; known endings: {', '.join(FORMATS)}")
+            raise MinertiaError(f"{name}: there is no log here; known file name extensions: {', '.join(FORMATS)}")
         found |= {log.url: log for log in some}
     return [found[url] for url in sorted(found)]
 

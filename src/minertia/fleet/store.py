@@ -78,7 +78,7 @@ class EvidenceStore:
             if not store.place.exists(MARK):
                 if store.place.names():
                     raise StoreError(
-                        f"{store.place.url}: this is no store of a fleet, and it is not empty; name another place"
+                        f"{store.place.url}: this is not a fleet store, and it is not empty; name another location"
                     )
                 store.place.write(MARK, tomli_w.dumps({"format": FORMAT, "kind": "fleet store"}).encode())
         store.require()
@@ -91,12 +91,12 @@ class EvidenceStore:
                 said = toml_document(self.place.read(MARK).decode())
             except (FileNotFoundError, DocumentError, UnicodeDecodeError):
                 raise StoreError(
-                    f"{self.place.url}: there is no store of a fleet here (no {MARK}); is it mounted, and the name "
-                    "right? 'minertia fleet add' makes one"
+                    f"{self.place.url}: there is no fleet store here (no {MARK}); check that it is mounted and "
+                    "the name is right; 'minertia fleet add' creates a store"
                 ) from None
         if said.get("format") != FORMAT:
             raise StoreError(
-                f"{self.place.url}: the store has format {said.get('format')}, this version reads {FORMAT}"
+                f"{self.place.url}: the store has format {said.get('format')}, but this version reads format {FORMAT}"
             )
 
     # ------------------------------------------------------------------ fleet and types
@@ -127,8 +127,8 @@ class EvidenceStore:
             return parsed_fleet(data.decode())
         except (DocumentError, UnicodeDecodeError, KeyError, TypeError, AttributeError, ValueError) as err:
             raise StoreError(
-                f"{self.place.url}: {FLEET} is damaged ({(str(err).splitlines() or [''])[0][:120]}); add a log again "
-                "with the fleet file (--fleet), which writes it anew"
+                f"{self.place.url}: {FLEET} is damaged ({(str(err).splitlines() or [''])[0][:120]}); add a log "
+                "again with the fleet file (--fleet), which rewrites it"
             ) from None
 
     def stored_type(self, key: str) -> StoredType:
@@ -140,7 +140,7 @@ class EvidenceStore:
                     text = self.place.read(name).decode()
                 except FileNotFoundError:
                     raise StoreError(
-                        f"{self.place.url}: the store has lost its file {name}; add one of its logs again"
+                        f"{self.place.url}: the file {name} of the store is missing; add one of its logs again"
                     ) from None
             self._types[key] = parsed_type(text, f"{self.place.url}/{name}")
         return self._types[key]
@@ -304,7 +304,7 @@ class EvidenceStore:
                 self.note_damaged([name])
                 raise StoreError(
                     f"{self.place.url}: the record of robot '{lost.robot}' on {lost.day} cannot be read ({name}: "
-                    f"{why or 'it is not in it'}); add its log again"
+                    f"{why or 'it is not in the file'}); add its log again"
                 )
             wanted = table.take(sorted(places[row.identity] for row in own))
             yield from records_of(wanted, self.stored_type(own[0].key).layout)

@@ -47,7 +47,7 @@ def missing_days(rows: Iterable[IndexRow]) -> dict[str, list[str]]:
 
 def _lost(index: Iterable[IndexRow], known: set[tuple[str, str, str]]) -> list[LogFault]:
     return [
-        LogFault(row.source or row.record, row.robot, f"its record {row.record} is gone; add the log again")
+        LogFault(row.source or row.record, row.robot, f"its record {row.record} is missing; add the log again")
         for row in index
         if row.identity not in known
     ]
@@ -55,7 +55,7 @@ def _lost(index: Iterable[IndexRow], known: set[tuple[str, str, str]]) -> list[L
 
 def _unlisted(rows: Iterable[IndexRow], listed: set[tuple[str, str, str]]) -> list[LogFault]:
     return [
-        LogFault(row.record, row.robot, f"the index does not name it; take {INDEX} away, and it is made again")
+        LogFault(row.record, row.robot, f"the index does not list it; delete {INDEX}, and it is created again")
         for row in rows
         if row.identity not in listed
     ]
@@ -75,7 +75,9 @@ def check_store(store: EvidenceStore, tell: Tell = lambda step: None) -> StoreCh
         (damaged if is_damaged else sound).append(name)
         faults += [
             LogFault(
-                name, row.robot, f"the record is also in {kept[row.identity].record}; run compact, which keeps one"
+                name,
+                row.robot,
+                f"the record is also in {kept[row.identity].record}; run compact, which keeps one of them",
             )
             for row in own
             if row.identity in kept
@@ -107,10 +109,10 @@ def _looked_at(store: EvidenceStore, name: str) -> tuple[list[IndexRow], list[Lo
         said.append(LogFault(name, "", f"the file is damaged ({why}){more}; add its logs again"))
     for row, numbers in zip(rows, table.column("R"), strict=True):
         if name.startswith(EVIDENCE) and name != day_name(row.robot, row.day, row.content, row.key):
-            said.append(LogFault(name, row.robot, "the file holds the record of another log, day or robot"))
+            said.append(LogFault(name, row.robot, "the file contains the record of another log, day or robot"))
         try:
             if len(numbers) != store.stored_type(row.key).layout.packed_length:
-                said.append(LogFault(name, row.robot, "its triangles are not those of the type's columns"))
+                said.append(LogFault(name, row.robot, "its triangular factors do not match the type's columns"))
         except MinertiaError as err:
             said.append(LogFault(name, row.robot, str(err)))
     return rows, said, bool(why)

@@ -88,7 +88,7 @@ def parsed_type(text: str, source: str) -> StoredType:
         return StoredType(own, said["key"], said["stretches"], stored)
     except (DocumentError, KeyError, TypeError) as err:
         raise StoreError(
-            f"{source}: the file of a type is damaged ({str(err)[:160]}); add one of its logs again"
+            f"{source}: the file of a robot type is damaged ({str(err)[:160]}); add one of its logs again"
         ) from None
 
 

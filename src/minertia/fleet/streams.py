@@ -210,17 +210,15 @@ def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:
         ratio = own[shown] / usual[shown]
         if ratio.size and (ratio.min() > ODD or ratio.max() < 1 / ODD):
             size = float(np.median(ratio))
-            found[robot] = (
-                f"its efforts are {size:.2g} times those of other robots of its type: are units and gains right?"
-            )
+            found[robot] = f"its efforts are {size:.2g} times those of other robots of its type; check units and gains"
     return found
 
 
 def _not_learnt(days: int, learning: int, before: bool) -> str:
     """Reason why a robot is not monitored; before: it was monitored, and training data is now missing."""
     if before:
-        return f"{days} of the days that it was learnt from have records, and none or too few are left to judge it by"
-    return f"still learning: {days} days with logs, watched after {learning} days"
+        return f"too few of its training days remain usable to assess it ({days} have records)"
+    return f"still in training: {days} days with logs, monitored after {learning} days"
 
 
 def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack: DayStack) -> Iterator[DayStack]:
@@ -253,7 +251,9 @@ def robot_streams(robot: str, days: Mapping[int, RobotDay], kind: StreamType, le
     warm = np.stack([np.asarray(days[d].temperature, float) for d in order])
     reasons: list[tuple[str | None, str]] = []
     if inflation is None:
-        return RobotStreams(robot, (first, last), (), ((None, "its records keep no stretches"),), warm, tuple(order))
+        return RobotStreams(
+            robot, (first, last), (), ((None, "its records contain no time blocks"),), warm, tuple(order)
+        )
     streams = [
         _joint_stream(robot, j, design, fit, inflation, warm, inside, reasons) for j in range(len(design.joints))
     ]
@@ -398,12 +398,14 @@ def _joint_stream(
         reasons.append((design.joints[j], "it does not move"))
         return None
     if np.median(np.sqrt(np.einsum("dii->di", V)), axis=0).max() > UNCLEAR:
-        reasons.append((design.joints[j], "its program does not tell viscous from dry friction"))
+        reasons.append((design.joints[j], "its program does not make viscous and Coulomb friction distinguishable"))
         return None
     told = np.isfinite(warm[:, j]) if warm.shape[1] else np.zeros(len(V), bool)
     learnt = [k for k in inside if told[k]]
     if len(learnt) < min(FEWEST_LEARNT, len(inside)):
-        reasons.append((design.joints[j], f"{NO_WARMTH}, and warmth looks like a change of friction"))
+        reasons.append(
+            (design.joints[j], (f"{NO_WARMTH}, and a change of temperature looks like a change of friction"))
+        )
         return None
     own = _places(design, j)
     J = -(fit.white[:, pair][:, :, own] @ (np.swapaxes(design.X[j], 1, 2) @ design.C[j]))  # (D, 2, robot's columns)

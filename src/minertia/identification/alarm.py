@@ -65,7 +65,7 @@ def output_thresholds(
     _check(r, rate, gain, per_hour)
     counted = np.ones(r.shape, bool) if among is None else np.array(among, bool)
     if counted.shape != r.shape:
-        raise ShapeError(f"the outputs have shape {r.shape} and the samples that count {counted.shape}")
+        raise ShapeError(f"the outputs have shape {r.shape}, but the mask of samples has {counted.shape}")
     apart = max(1, round(APART * rate / gain))
     counted[:apart] = False  # the observer begins
     hours = len(r) / rate / 3600.0
@@ -78,11 +78,11 @@ def output_thresholds(
 
 def _check(e: Array, rate: float, gain: float, per_hour: float) -> None:
     if e.ndim != 2 or not e.size:
-        raise ShapeError(f"the residual has shape {e.shape}; thresholds need (N, n), samples first")
+        raise ShapeError(f"the residual has shape {e.shape}; thresholds need (N, n), with one row per sample")
     if not np.isfinite(e).all():
-        raise InputError("the residual holds values that are not finite; leave such samples out")
+        raise InputError("the residual contains values that are not finite; exclude such samples")
     if not (0 < gain < rate and per_hour > 0):
-        raise InputError("thresholds need a gain between 0 and the rate, and a rate of false alarms above 0")
+        raise InputError("thresholds need a gain between 0 and the rate, and a false-alarm rate above 0")
 
 
 def _threshold(r: Array, counted: NDArray[np.bool_], joint: int, apart: int, hours: float, per_hour: float) -> float:
@@ -90,8 +90,8 @@ def _threshold(r: Array, counted: NDArray[np.bool_], joint: int, apart: int, hou
     peaks = np.sort(_peaks(r, start, apart))[::-1]
     if len(peaks) <= HIGHEST:
         raise InputError(
-            f"joint {joint + 1} has {len(peaks)} separate peaks in {hours:.2g} h, and a tail needs {HIGHEST + 1}; "
-            "give a longer record"
+            f"joint {joint + 1} has {len(peaks)} separate peaks in {hours:.2g} h, but fitting the tail needs "
+            f"{HIGHEST + 1}; give a longer record"
         )
     start = float(peaks[HIGHEST])
     excess = float(np.mean(peaks[:HIGHEST] - start)) * (1 + 1 / math.sqrt(HIGHEST))

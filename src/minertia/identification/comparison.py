@@ -106,21 +106,26 @@ class ModelComparison:
     def sentences(self) -> tuple[str, ...]:
         """Results of the comparison in whole sentences."""
         both = len(self.values) - len(self.in_one) - len(self.unlike)
-        chance = f"(by chance any would in {LEVEL:.0%} of comparisons)"
-        told = [f"{len(self.differing)} of {both} values differ by more than their deviations explain {chance}"]
+        chance = f"(expected by chance in {LEVEL:.0%} of comparisons)"
+        told = [
+            f"{len(self.differing)} of {both} values differ by more than their standard deviations explain {chance}"
+        ]
         if self.joint is not None:
             verdict = "differ" if self.joint.p < LEVEL else "do not differ"
             told.append(
                 f"all values together {verdict}: chi2 {self.joint.chi2:.4g} of {self.joint.df}, p = {self.joint.p:.2g}"
             )
         if self.in_one:
-            told.append(f"only in one of them: {', '.join(value.name for value in self.in_one)}")
+            told.append(f"only in one of the models: {', '.join(value.name for value in self.in_one)}")
         if self.unlike:
             named = ", ".join(value.name for value in self.unlike)
-            told.append(f"not compared, since the models have other effects at these joints: {named}")
+            told.append(f"not compared, because the models have different effects at these joints: {named}")
         if self.shared_logs:
             logs = ", ".join(self.shared_logs)
-            told.append(f"both were fitted to logs called {logs}: where these are the same, differences count for less")
+            told.append(
+                f"both models were fitted to logs called {logs}: if these are the same logs, differences "
+                "are less significant"
+            )
         return tuple(told)
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,7 +165,7 @@ class ModelComparison:
             (v.name, *(_short(side) for side in (v.first, v.second)), "" if v.apart is None else f"{v.apart:.2g}")
             for v in self.values
         ]
-        headers = ("parameter", *self.titles, "apart, in deviations")
+        headers = ("parameter", *self.titles, "difference, in standard deviations")
         return html_table(f"Two models of {self.first.nominal.name}", headers, rows, right=(1, 2, 3))
 
 
@@ -175,7 +180,7 @@ def compare_models(
         expected(model, Model, "what is compared", "read_model")
     if first.nominal.coordinate_names != second.nominal.coordinate_names:
         raise InputError(
-            f"the models are of different robots: '{first.nominal.name}' has the coordinates "
+            f"the models describe different robots: '{first.nominal.name}' has the coordinates "
             f"{', '.join(first.nominal.coordinate_names)}, '{second.nominal.name}' has "
             f"{', '.join(second.nominal.coordinate_names)}; compare models of one robot"
         )

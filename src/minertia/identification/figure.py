@@ -27,7 +27,9 @@ def log_figure(every: Sequence[PredictedLog], unseen: int, word: str, name: str 
     log = next(iter(logs.values())) if name is None else logs[name]
     curves = log.curves()
     if curves is None:
-        raise InputError(f"with these values the motion of {log.name} runs away and cannot be drawn; name another log")
+        raise InputError(
+            f"with these parameters the simulation of {log.name} diverges and cannot be drawn; name another log"
+        )
     kind = "not fitted" if log in every[:unseen] else "fitted"
     figure, axes = panels(len(log.outputs), 2, title=f"{log.name} ({kind})", sharex=True, width_ratios=(3, 2))
     for j, joint in enumerate(log.outputs):

@@ -48,7 +48,9 @@ def judge(problem: Problem, estimate: Estimate) -> Identification:
     expected(estimate, Estimate, "the estimate", "solve")
     settled = problem.settled(estimate)
     if estimate.names != settled.names:
-        raise InputError("the estimate has the unknowns of another problem; give what solve returned for this one")
+        raise InputError(
+            "the estimate has the unknowns of another problem; give the estimate that solve returned for this problem"
+        )
     with one_thread():
         evidence = settled.evidence(estimate)
     return Identification(settled, estimate, evidence, verdict(evidence))
@@ -88,7 +90,9 @@ def _campaign(robot: Any, logs: Any, validate: Any, stated: dict[str, Any]) -> C
     if not isinstance(robot, Campaign):
         return Campaign(robot, logs, validate, **stated)
     if _is_given(logs):
-        raise InputError("the campaign names its logs; give either a campaign, or a robot and logs")
+        raise InputError(
+            "the campaign already names the robot and the logs; give either a campaign, or a robot and logs"
+        )
     if "estimator" in stated:
         stated["options"] = {}
     return replace(robot, **stated, **({"validate": validate} if _is_given(validate) else {}))

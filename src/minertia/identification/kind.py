@@ -231,7 +231,8 @@ class Problem(ABC):
         """Linear regression equations of fitted and of validation logs; raises an error if the kind has none."""
         raise self.refused(
             "rows of efforts, in which contributions of values are counted",
-            "look at the deviations in result.parameters, or fix a value and compare what is left of unseen logs",
+            "check the standard deviations in result.parameters, or fix a value and compare the residuals of "
+            "validation logs",
         )
 
     def entry(self, value: ParameterEvidence) -> dict[str, Any]:

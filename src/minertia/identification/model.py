@@ -281,9 +281,12 @@ def read_unknowns(table: Mapping[str, Any]) -> tuple[Array, Array]:
         lower[k, : k + 1] = row
     values, covariance = np.array(table["values"], float), lower + np.tril(lower, -1).T
     if values.shape != (p,) or not np.isfinite(values).all():
-        raise ValueError(f"values of unknowns are {p} finite numbers")
+        raise ValueError(f"the values of the unknowns must be {p} finite numbers")
     if not _is_covariance(covariance):
-        raise ValueError("covariance of unknowns is none: deviations and correlations contradict each other")
+        raise ValueError(
+            "the covariance of the unknowns is not positive definite: standard deviations and correlations "
+            "contradict each other"
+        )
     return values, covariance
 
 

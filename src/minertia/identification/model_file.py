@@ -62,14 +62,14 @@ def parse_model(text: str, path: str | Path) -> Model:
             raise DescriptionError(message, file=path) from None
         raise DescriptionError(str(err), file=path, line=err.line) from None
     if document.get("kind") != KIND:
-        raise DescriptionError(f"this is not an {KIND}; it must say kind = '{KIND}'", file=path)
+        raise DescriptionError(f"this is not an {KIND}; it must contain kind = '{KIND}'", file=path)
     check_format(document, str(path))
     try:
         return _read(document, path)
     except KeyError as err:
-        raise DescriptionError(f"the model is not complete: {err} is missing", file=path) from None
+        raise DescriptionError(f"the model file is incomplete: {err} is missing", file=path) from None
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as err:
-        raise DescriptionError(f"the model is damaged: a value is not what it must be ({err})", file=path) from None
+        raise DescriptionError(f"the model file is damaged: a value is invalid ({err})", file=path) from None
 
 
 def _read(document: Mapping[str, Any], path: str | Path) -> Model:
@@ -84,7 +84,9 @@ def _read(document: Mapping[str, Any], path: str | Path) -> Model:
     linear = linear_model(robot, effects, joints=document["joints"], method=method)
     unknowns = document["unknowns"]
     if list(linear.names) != list(unknowns["names"]):
-        raise DescriptionError("the unknowns in the file are not those of its robot and effects", file=path)
+        raise DescriptionError(
+            "the unknowns in the file do not match its robot and effects; identify the model again", file=path
+        )
     values, covariance = read_unknowns(unknowns)
     return IdentifiedModel(
         linear,

@@ -100,8 +100,8 @@ def _told(found: Payload, drive: Drive, logs: tuple[EffortLog, ...], doubts: tup
     cautions = found.cautions + doubts
     if drive.gains is not None and drive.gain_deviations is None:
         cautions += (
-            f"the gains of the drives are quoted without deviations; {100 * ASSUMED:g} % of each is assumed, as a part "
-            "of these deviations ([drive] gain_deviations states how well they are known)",
+            f"the drive gains are given without standard deviations; {100 * ASSUMED:g} % of each gain is assumed "
+            "and included in these standard deviations (set [drive] gain_deviations)",
         )
     return replace(found, logs=logs, cautions=cautions)
 
@@ -133,9 +133,9 @@ def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tup
 def _whole_model(given: Model | str | Path) -> IdentifiedModel:
     if not isinstance(given, Model) and not (isinstance(given, str | Path) and is_model_file(given)):
         raise InputError(
-            f"'{given}' is not an identified model; give a model.toml, or a campaign whose logs are without the load"
+            f"'{given}' is not an identified model; give a model.toml, or a campaign whose logs have no payload"
         )
     model = with_efforts(given if isinstance(given, Model) else read_model(given), "a load")
     if len(model.linear.rows) != model.robot.n_velocity:
-        raise InputError("the model was identified from some of the joints; a load needs all of them")
+        raise InputError("the model was identified from some of the joints only; a payload needs a model of all joints")
     return model

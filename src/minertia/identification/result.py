@@ -94,7 +94,7 @@ class Identification:
         """Gains, delay and limits of the joints' position servos, as plain data, where these were fitted."""
         record = self.problem.record(self.estimate, self.evidence)
         if "loop" not in record:
-            raise self.problem.refused("position loops", "identify from logs of commands without efforts")
+            raise self.problem.refused("position servos", "identify from logs of commands without efforts")
         return dict(record["loop"])
 
     def predict(self, motion: MotionLike) -> Array:
@@ -170,7 +170,7 @@ class Identification:
 
     def __repr__(self) -> str:
         name, estimator = clipped(self.robot.name, 30), clipped(self.estimate.estimator, 30)
-        unseen = f", {self._unseen()} of unseen" if self.validation else ""
+        unseen = f", {self._unseen()} of validation logs" if self.validation else ""
         part = f"residual {100 * self.training.relative:.3g} % of the {self.evidence.measure.word}{unseen}"
         return (
             f"<Identification of '{name}' by {estimator}: {plural(len(self.parameters), 'value')}, {part}; "
@@ -183,7 +183,7 @@ class Identification:
         return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) + " %"
 
     def _repr_html_(self) -> str:
-        unseen = f", {self._unseen()} of unseen" if self.validation else ""
+        unseen = f", {self._unseen()} of validation logs" if self.validation else ""
         title = (
             f"{self.robot.name} by {self.estimate.estimator}: residual {100 * self.training.relative:.3g} % of the "
             f"{self.evidence.measure.word}{unseen}; {self.verdict.word}"
@@ -209,7 +209,10 @@ class _OfCommands(type):
     """Metaclass for `isinstance` checks against the deprecated `LoopIdentification`."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        text = "LoopIdentification is Identification with problem.kind 'commands'; the old name goes in 1.0.0"
+        text = (
+            "LoopIdentification has been replaced by Identification with problem.kind 'commands'; the old "
+            "name will be removed in 1.0.0"
+        )
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         return isinstance(value, Identification) and value.problem.kind == "commands"
 

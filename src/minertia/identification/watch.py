@@ -60,7 +60,7 @@ class WatchAlarm:
         """Description of the change, as one sentence."""
         since = f"since {self.since:.1f} s (alarm at {self.raised:.1f} s)"
         if self.what == "load":
-            return f"load changed: {self.before:.3g} -> {self.mass:.3g} +- {self.deviation:.2g} kg {since}"
+            return f"payload changed: {self.before:.3g} -> {self.mass:.3g} +- {self.deviation:.2g} kg {since}"
         return f"residual of joint '{self.joint}' high {since}" + ("" if self.is_named else ", not yet named")
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,7 +80,9 @@ class OnlineWatch:
     def __init__(self, model: IdentifiedModel | Robot, levels: WatchLevels) -> None:
         self.robot = model.robot if isinstance(model, IdentifiedModel) else model
         if tuple(levels.joints) != self.robot.coordinate_names:
-            raise InputError(f"the levels are those of other joints than '{self.robot.name}' has; learn them anew")
+            raise InputError(
+                f"the noise levels are for other joints than those of '{self.robot.name}'; compute them again"
+            )
         self.levels = levels
         self.gain_deviation = _gain_deviation(model)
         self.samples = SampleStage(WatchedRobot(self.robot), levels)
@@ -155,7 +157,7 @@ class OnlineWatch:
         back = np.linalg.inv(moved)
         deviation = np.sqrt(np.diag(self.blocks.root @ self.blocks.root.T))
         hidden = {
-            symbol: f"the motion so far does not show {symbol} of the load"
+            symbol: f"the motion so far does not determine {symbol} of the payload"
             for symbol, d, doubt in zip(LINK_SYMBOLS, deviation, self.blocks.doubt, strict=True)
             if d > HIDDEN * doubt and symbol != "M"
         }
@@ -196,8 +198,8 @@ class WatchResult:
         if self.alarms:
             return [alarm.sentence() for alarm in self.alarms]
         return [
-            f"no change was seen in {self.seconds:.1f} s (evidence at most {100 * self.largest:.2g} % of the "
-            f"threshold; joints slid, and were judged, in {100 * self.judged:.0f} % of it)"
+            f"no change was detected in {self.seconds:.1f} s (evidence at most {100 * self.largest:.2g} % of the "
+            f"threshold; joints moved and were evaluated in {100 * self.judged:.0f} % of the time)"
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,7 +230,7 @@ def learn_levels(
     known = _whole(model)
     recordings = _recordings(known, logs, columns, tell)
     if not recordings:
-        raise InputError("no log is given; levels are learned from normal motion")
+        raise InputError("no log is given; noise levels are computed from logs of normal motion")
     n, joints = known.robot.n, known.robot.coordinate_names
     rate = even_rate(recordings[0])
     base = WatchLevels(joints, rate, (1.0,) * n, (0.0,) * n, (0.0,) * n, 0.0, options.for_rate(rate))
@@ -266,9 +268,11 @@ def watch_log(
 
 def _whole(model: Model | str | Path) -> IdentifiedModel:
     known = with_efforts(model if isinstance(model, Model) else read_model(model), "a watch")
-    known.robot.require_tree("an on-line watch")
+    known.robot.require_tree("on-line monitoring")
     if len(known.linear.rows) != known.robot.n_velocity or known.robot.is_floating:
-        raise InputError("a watch needs a model of a robot on a fixed base that was identified from all of its joints")
+        raise InputError(
+            "on-line monitoring needs a model of a robot on a fixed base that was identified from all of its joints"
+        )
     return known
 
 
@@ -285,7 +289,7 @@ def _recordings(
         check_finite(recording)
         if recording.effort_unit != SI:
             raise RecordingError(
-                f"the efforts are in {recording.effort_unit} and their gains are not known; give [drive] gains",
+                f"the efforts are in {recording.effort_unit}, but the drive gains are unknown; give [drive] gains",
                 file=recording.source or log.name,
             )
         found.append(recording)
@@ -297,14 +301,15 @@ def _at_its_rate(recording: Recording, levels: WatchLevels) -> WatchLevels:
     rate = even_rate(recording)
     if abs(rate / levels.rate - 1) > SAME_RATE:
         raise RecordingError(
-            f"the log has {rate:.4g} samples a second and the levels are for {levels.rate:.4g}; learn levels from logs "
-            "of this rate",
+            f"the log has {rate:.4g} samples per second, but the noise levels are for {levels.rate:.4g}; compute "
+            "levels from logs of this rate",
             file=recording.source or None,
         )
     own = replace(levels, rate=rate)
     if len(recording.t) < own.samples + 2 * LATE:
         raise RecordingError(
-            f"the log has {len(recording.t)} samples and a block of the watch has {own.samples}; give a longer log",
+            f"the log has {len(recording.t)} samples, but a time block of the monitor has {own.samples}; give a "
+            "longer log",
             file=recording.source or None,
         )
     return own
@@ -313,5 +318,5 @@ def _at_its_rate(recording: Recording, levels: WatchLevels) -> WatchLevels:
 def _samples(recording: Recording, options: WatchOptions) -> tuple[Array, Array, Array | None]:
     """q, tau, and qd where the options require it."""
     if options.velocities and recording.qd is None:
-        raise RecordingError("the log has no velocities; leave out the option 'velocities'", file=recording.source)
+        raise RecordingError("the log has no velocities; omit the option 'velocities'", file=recording.source)
     return recording.q, recording.efforts(), recording.qd if options.velocities else None

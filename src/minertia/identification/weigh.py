@@ -44,7 +44,9 @@ def wrench(
     """
     if isinstance(robot, Campaign):
         if poses:
-            raise InputError("the campaign names its files; give either a campaign, or a robot and files")
+            raise InputError(
+                "the campaign already names the robot and the files; give either a campaign, or a robot and files"
+            )
         return identify(replace(robot, wrench=options or robot.wrench or WrenchOptions()), validate=validate, tell=tell)
     campaign = Campaign(
         sensor_alone() if robot is None else as_robot(robot),

@@ -37,7 +37,9 @@ class DocumentError(ValueError):
 def toml_document(text: str) -> dict[str, Any]:
     """Top-level table of a TOML text."""
     if len(text) > MAX_BYTES:
-        raise DocumentError(f"the file has {len(text) / 1e6:.0f} MB; the limit is {MAX_BYTES // 1_000_000} MB")
+        raise DocumentError(
+            f"the file is {len(text) / 1000000.0:.0f} MB in size; the limit is {MAX_BYTES // 1000000} MB"
+        )
     if not _WORDS.fullmatch(text):
         raise DocumentError(f"a word or number has more than {MAX_WORD} characters")
     _Scan(text).run()
@@ -56,7 +58,9 @@ def toml_document(text: str) -> dict[str, Any]:
 def json_document(text: str) -> Any:
     """Value of a JSON text."""
     if len(text) > MAX_BYTES:
-        raise DocumentError(f"the file has {len(text) / 1e6:.0f} MB; the limit is {MAX_BYTES // 1_000_000} MB")
+        raise DocumentError(
+            f"the file is {len(text) / 1000000.0:.0f} MB in size; the limit is {MAX_BYTES // 1000000} MB"
+        )
     try:
         return json.loads(text)
     except RecursionError:
@@ -75,7 +79,7 @@ def _refuse_long_numbers(document: dict[str, Any]) -> None:
         elif isinstance(value, list):
             left.extend((name, inner) for inner in value if not isinstance(inner, float | str))
         elif isinstance(value, int) and not -LARGEST <= value < LARGEST:
-            raise DocumentError(f"'{name}' is a whole number of more than 64 bits, which no finite measure needs")
+            raise DocumentError(f"'{name}' is an integer of more than 64 bits, which is too large")
 
 
 class _Scan:
@@ -130,7 +134,7 @@ class _Scan:
         self._entry(at)
         self.parts += 1
         if self.parts >= MAX_DEPTH:
-            self._refuse(f"a dotted key has more than {MAX_DEPTH} parts", at)
+            self._refuse(f"a dotted key has more than {MAX_DEPTH} components", at)
 
     def _entry(self, at: int) -> None:
         self.entries += 1
@@ -138,4 +142,6 @@ class _Scan:
             self._refuse(f"the file has more than {MAX_ENTRIES} keys, tables and lists", at)
 
     def _refuse(self, message: str, at: int) -> None:
-        raise DocumentError(f"{message}, which no file of this kind needs", self.text.count("\n", 0, at) + 1)
+        raise DocumentError(
+            f"{message}, which exceeds the limit for files of this kind", self.text.count("\n", 0, at) + 1
+        )

@@ -229,7 +229,7 @@ def _made_and_locked(parent: Path, make: Callable[[Path], None]) -> tuple[Path, 
         if lock is not None or fcntl is None:
             return draft, lock
         _remove(draft)
-    raise OSError(errno.EBUSY, "no draft can be made there")
+    raise OSError(errno.EBUSY, "no temporary file can be created there")
 
 
 def _new_file(path: Path) -> None:

@@ -109,9 +109,9 @@ def _is_flag(value: object) -> bool:
 
 
 KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
-    "int": ("a whole number", _is_whole),
+    "int": ("an integer", _is_whole),
     "float": ("a number", _is_number),
-    "str": ("a text", lambda value: isinstance(value, str)),
+    "str": ("a string", lambda value: isinstance(value, str)),
     "bool": ("True or False", _is_flag),
     "None": ("None", lambda value: value is None),
 }
@@ -141,7 +141,9 @@ class MissingExtra(MinertiaError):
 
     def __init__(self, package: str, extra: str) -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"the package '{package}' is needed here; install it with: pip install 'minertia[{extra}]'")
+        super().__init__(
+            f"the optional package '{package}' is required for this; install it with: pip install 'minertia[{extra}]'"
+        )
 
 
 class MissingParameters(MinertiaError):
@@ -165,7 +167,7 @@ class SolverFailed(MinertiaError):
 
     def __init__(self, problem: str, status: object) -> None:
         self.problem, self.status = problem, str(status)
-        super().__init__(f"the solver gave no answer for {problem} (its status: {status})")
+        super().__init__(f"the solver found no solution for {problem} (solver status: {status})")
 
 
 class RankError(MinertiaError):

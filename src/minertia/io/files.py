@@ -176,7 +176,7 @@ def new_file(path: AnyPath) -> Iterator[BinaryIO]:
 def make_folder(path: AnyPath) -> Path:
     """Create a folder with its parents where it is missing, and return it."""
     folder = Path(path)
-    with _as_sentence(path, "the folder cannot be made"):
+    with _as_sentence(path, "the folder cannot be created"):
         if folder.is_file():
             raise FileError(path, "this is a file; give the name of a folder")
         folder.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPa
     """
     given = tuple(inputs)
     with ExitStack() as stack:
-        with _as_sentence(path, "the folder cannot be made"):
+        with _as_sentence(path, "the folder cannot be created"):
             folder = Path(os.path.realpath(path))
             missing = _missing(path, folder)
             sweep(folder.parent)
@@ -215,12 +215,12 @@ def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPa
 
 def check_folder(path: AnyPath, names: Iterable[str], *, force: bool = False, inputs: Iterable[AnyPath] = ()) -> None:
     """Raise an error early for a folder into which `folder_at_once` could not move files of these names."""
-    with _as_sentence(path, "the folder cannot be made"):
+    with _as_sentence(path, "the folder cannot be created"):
         folder = Path(os.path.realpath(path))
         missing = _missing(path, folder)
         place = folder if missing is None else missing.parent
         if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-            raise FileError(path, f"no file can be made in '{place}'; choose another folder")
+            raise FileError(path, f"files cannot be created in '{place}'; choose another folder")
         _check_names(Path(path), names, force, tuple(inputs))
 
 
@@ -231,7 +231,7 @@ def _missing(path: AnyPath, folder: Path) -> Path | None:
     missing = [part for part in (folder, *folder.parents) if not part.exists()]
     for part in folder.parents:
         if part.exists() and not part.is_dir():
-            raise FileError(path, f"the folder cannot be made: '{part}' is a file")
+            raise FileError(path, f"the folder cannot be created: '{part}' is a file")
     return missing[-1] if missing else None
 
 
@@ -243,7 +243,9 @@ def _check_names(
         place = folder / name
         target = Path(os.path.realpath(place))
         if target.exists() and not target.is_file():
-            raise FileError(place, "a folder, or what is no plain file, stands where a file is to be written")
+            raise FileError(
+                place, "a folder or a special file already has the name of the file to be written; choose another name"
+            )
         if target.exists() and not (new is not None and _holds(target, (new / name).read_bytes())):
             _refuse_input(place, target, inputs)
             if not (force or is_ours(target) or _is_vouched(folder, name)):
@@ -273,20 +275,22 @@ def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
 
 def _refuse_input(path: AnyPath, target: Path, inputs: Iterable[AnyPath]) -> None:
     if any(str(target) in (command.written or ()) for command in _commands):
-        raise FileError(path, "this command has written another result of this name just now; give each its own name")
+        raise FileError(
+            path, "this command has already written another result with this name; give each result its own name"
+        )
     if target in _Inputs(inputs) or any(target in command for command in _commands):
         raise FileError(
             path,
-            "this file is read here, and what is read is never replaced, not even with --force; choose another name "
-            "and move the new file over this one afterwards if that is what you want",
+            "this file is an input of this command, and an input is never overwritten, not even with --force; "
+            "choose another name, and move the new file over this one afterwards if needed",
         )
 
 
 def _taken(path: AnyPath) -> FileError:
     return FileError(
         path,
-        "there is such a file already that minertia did not write, or that was changed since; choose another name, "
-        "or add --force (in Python force=True) to replace it",
+        "a file of this name already exists that minertia did not write, or that was changed since; choose "
+        "another name, or add --force (in Python force=True) to replace it",
     )
 
 

@@ -27,7 +27,10 @@ def lazy_names(
 
     def load(name: str) -> Any:
         if name in before:
-            _warn(f"{package}.{name} is {package}.{before[name]} now; the old name goes with version 1.0.0")
+            _warn(
+                f"{package}.{name} has been renamed to {package}.{before[name]}; the old name will be removed "
+                "in version 1.0.0"
+            )
             return _reached(package, before[name])
         if name.startswith("__") or name not in table():
             raise AttributeError(f"module '{package}' has no attribute '{name}'")

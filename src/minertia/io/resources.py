@@ -28,7 +28,10 @@ def allowed() -> int:
         return USUAL
     match = _AMOUNT.fullmatch(said)
     if match is None or float(match[1]) * _UNITS[match[2].lower()] < 1e6:
-        raise InputError(f"{VARIABLE} is '{said[:40]}'; it must be an amount of memory of at least 1 MB, such as 8GB")
+        raise InputError(
+            f"the environment variable {VARIABLE} is '{said[:40]}'; it must be an amount of memory "
+            "of at least 1 MB, such as 8GB"
+        )
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
@@ -40,8 +43,8 @@ def room() -> int:
 def too_large(what: str, size: float) -> str:
     """Error message about data of this size [bytes], which exceed the memory limit."""
     return (
-        f"{what} {size / 1e6:.0f} MB, more than fit where {allowed() / 1e9:g} GB of memory are allowed; "
-        f"set {VARIABLE}=8GB (or what there is) to allow more"
+        f"{what} {size / 1000000.0:.0f} MB, more than fits into the memory limit of {allowed() / 1000000000.0:g} "
+        f"GB; set {VARIABLE}=8GB (or the memory available) to raise the limit"
     )
 
 

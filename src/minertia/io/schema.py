@@ -25,6 +25,7 @@ REQUIRED: Any = ...  # in place of a default
 UNKNOWN = "?"  # a value that is fitted; elsewhere one that the writer of a file did not know
 METADATA = "option"  # of a field
 LONGEST = 200  # characters of a `repr`
+ARTICLES = {"whole": "an", "number": "a", "text": "a"}
 FLAGS = {"on": True, "true": True, "none": False, "off": False, "false": False}  # words of command lines
 SCALARS: dict[Any, str] = {bool: "flag", int: "whole", float: "number", str: "text"}
 Value = TypeVar("Value")
@@ -225,8 +226,8 @@ class Option:
         for depth in sorted(kind.depths - {0}):
             many = f"a list of {'' if self.length is None else f'{self.length} '}{self._scalar('s')}"
             square = f"a square matrix of {self._scalar('s')}"
-            rows = square if self.width is None else f"a list of lists of {self.width}"
-            parts.append("a list of such" if parts and depth == 1 else many if depth == 1 else rows)
+            rows = square if self.width is None else f"a list of rows of {self.width} numbers"
+            parts.append("a list of them" if parts and depth == 1 else many if depth == 1 else rows)
         return ", or ".join([*parts, *(f'"{word}"' for word in self.words)])
 
     def _scalar(self, plural: str = "") -> str:
@@ -234,22 +235,19 @@ class Option:
         if self.choices:
             return _either(f'"{name}"'.replace("\t", "\\t") for name in self.names)
         bounds = self._bounds()
-        words = {"flag": "true or false", "whole": f"whole number{plural}", "number": f"number{plural}"}
-        words |= {"text": f"text{plural} in quotes"}
+        words = {"flag": "true or false", "whole": f"integer{plural}", "number": f"number{plural}"}
+        words |= {"text": f"string{plural} in quotes"}
         order = [k for k in words if k in self.kind.scalars and not (k == "whole" and "number" in self.kind.scalars)]
-        article = "" if plural else "a "
-        return " or ".join(
-            (words[k] if k == "flag" else article + words[k]) + (bounds if k in ("whole", "number") else "")
-            for k in order
-        )
+        named = {k: words[k] if plural or k == "flag" else f"{ARTICLES[k]} {words[k]}" for k in order}
+        return " or ".join(text + (bounds if k in ("whole", "number") else "") for k, text in named.items())
 
     def _bounds(self) -> str:
         """Range with the unit, as it follows "a number"."""
         unit = f" [{self.unit}]" if self.unit else ""
-        of = " whose size is" if self.is_size and (self.low > 0 or self.high < math.inf) else ""
+        of = " whose absolute value is" if self.is_size and (self.low > 0 or self.high < math.inf) else ""
         low, high = self.low > -math.inf, self.high < math.inf
         if self.above is not None:
-            text = f" above {self.above:g}" + (f" and of at most {self.high:g}" if high else "")
+            text = f" above {self.above:g}" + (f" and at most {self.high:g}" if high else "")
         elif low and high:
             text = f" {self.low:g}" if self.low == self.high else f" from {self.low:g} to {self.high:g}"
         else:
@@ -269,7 +267,7 @@ class Option:
             return {key: replace(self, key=key, also={}, kind=kind).read(inner) for key in inner}
         given = [key for key in self.keys if key in table]
         if len(given) > 1:
-            raise table.fail(f"{' and '.join(given)} cannot stand side by side", given[1])
+            raise table.fail(f"{' and '.join(given)} cannot be given together", given[1])
         key = given[0]
         value = table.entries[key] if UNKNOWN in self.words else table.get(key)
         if key in self.also and (scaled := _scaled(value, self.also[key])) is not None:

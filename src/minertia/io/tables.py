@@ -103,13 +103,13 @@ class CheckedTable:
         names = list(known)
         for key in self.entries:
             if key not in names:
-                raise self.fail(f"{self.it(key, 'key')} is not known; {did_you_mean(key, names)}", key)
+                raise self.fail(f"{self.it(key, 'key')} is unknown; {did_you_mean(key, names)}", key)
 
     def needs(self, keys: Iterable[str]) -> None:
         """Raise an error for missing keys."""
         missing = [f"'{key}'" for key in keys if key not in self.entries]
         if missing:
-            raise self.fail(f"this table needs {' and '.join(missing)}, too")
+            raise self.fail(f"this table also needs {' and '.join(missing)}")
 
     def get(self, key: str, default: object = None) -> Any:
         """Raw entry of the file, or the default."""
@@ -127,14 +127,14 @@ class CheckedTable:
         if value is None:
             return default
         if not isinstance(value, str) or (default is not None and not value):
-            raise self.fail(f"{self.it(key)} must be a text in quotes, not {shown(value)}", key)
+            raise self.fail(f"{self.it(key)} must be a string in quotes, not {shown(value)}", key)
         return value
 
     def choice(self, key: str, options: Iterable[str], default: str | None = None) -> str:
         """Text, one of the given options."""
         names = list(options)
         if key not in self.entries and default is None:
-            raise self.fail(f"'{key}' is missing; it is one of: {', '.join(names)}")
+            raise self.fail(f"'{key}' is missing; it must be one of: {', '.join(names)}")
         value = self.get(key, default)
         if value not in names:
             raise self.fail(f"{self.it(key)} is {shown(value)}; it must be one of: {', '.join(names)}", key)
@@ -146,7 +146,7 @@ class CheckedTable:
         if isinstance(value, str):
             return (value,)
         if value is not None and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
-            raise self.fail(f"{self.it(key)} must be a list of texts in quotes", key)
+            raise self.fail(f"{self.it(key)} must be a list of strings in quotes", key)
         return None if value is None else tuple(value)
 
     def names(self, key: str) -> str | tuple[str, ...] | None:
@@ -188,7 +188,7 @@ class CheckedTable:
         """Integer of at least `at_least`, None if the key is missing."""
         value = self.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < at_least):
-            raise self.fail(f"{self.it(key)} must be a whole number from {at_least}, not {shown(value)}", key)
+            raise self.fail(f"{self.it(key)} must be an integer of at least {at_least}, not {shown(value)}", key)
         return value
 
     @overload
@@ -226,14 +226,14 @@ class CheckedTable:
         return rows
 
     def _row(self, key: str, values: Iterable[object]) -> tuple[float, ...]:
-        return tuple(self._checked(key, value, "hold finite numbers") for value in values)
+        return tuple(self._checked(key, value, "contain finite numbers") for value in values)
 
     def _checked(self, key: str, value: object, must: str = "be a finite number") -> float:
         number = finite(value)
         if number is None:
             raise self.fail(f"{self.it(key)} must {must}, not {shown(value)}", key)
         if abs(number) > self.largest:
-            raise self.fail(f"{self.it(key)} is too large; at most {self.largest:g}", key)
+            raise self.fail(f"{self.it(key)} is too large; it must be at most {self.largest:g}", key)
         return number
 
     # ------------------------------------------------------------------ tables inside
@@ -266,10 +266,10 @@ def load_toml(path: str | Path, kind: type[Checked]) -> Checked:
         with open(file, "rb") as opened:
             data = opened.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise empty.fail(f"the file is larger than {MAX_BYTES // 1_000_000} MB")
+            raise empty.fail(f"the file is larger than the limit of {MAX_BYTES // 1000000} MB")
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise empty.fail("the file is not text") from None
+        raise empty.fail("the file is not UTF-8 text") from None
     except OSError as err:
         raise empty.fail(f"the file cannot be read ({err.strerror or err})") from None
     return parse_table(text, str(path), kind)
@@ -309,6 +309,6 @@ def finite(value: object) -> float | None:
 def shown(value: object) -> str:
     """Value as text for a message, shortened."""
     if isinstance(value, int) and abs(value) >= 10**40:
-        return "a whole number of more than 40 digits"
+        return "an integer of more than 40 digits"
     text = repr(value)[:200]
     return text if len(text) <= 40 else text[:37] + "..."

@@ -295,13 +295,13 @@ def physical_sentences(result: Identification, model: Model) -> list[str]:
     excess = float(model.evidence.get("standard_excess", 0.0))
     if not verdict and model.is_physical and not model.without_efforts:
         cost = (
-            f"a robot that can exist fits best with a sum of squares higher by {100 * excess:.2g} %"
+            f"the best physically consistent fit has a sum of squares higher by {100 * excess:.2g} %"
             if excess > 0
-            else "a robot that can exist has exactly these efforts"
+            else "physically consistent parameters give exactly these efforts"
         )
-        sentences.append(f"{cost}; its masses and inertias stand in model.toml")
+        sentences.append(f"{cost}; its masses and inertias are in model.toml")
     if not model.is_physical:
-        sentences.append("no robot that can exist was found with these efforts; identify with --physical")
+        sentences.append("no physically consistent parameters with these efforts were found; identify with --physical")
     return [*sentences, *result.problem.losses(model), *export_sentences(model), *result.estimate.notes]
 
 

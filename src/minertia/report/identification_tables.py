@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minertia.identification.kind import Section
     from minertia.robot.robot import Note
 
-DEVIATIONS = "deviations and intervals hold under correlated residuals"
+DEVIATIONS = "standard deviations and intervals are valid under correlated residuals"
 LONGEST_TITLE = 40
 
 

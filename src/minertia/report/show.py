@@ -57,7 +57,7 @@ def show(result: Any) -> ResultPage:
             height = LOW if isinstance(result, Robot) else HEIGHT
             return ResultPage(f"{word} {clipped(_name(result), 60)}".strip(), made(result), height)
     known = ", ".join(kind.__name__ for kind in _KINDS)
-    raise InputError(f"there is no page of '{type(result).__name__}'; there is one of {known}")
+    raise InputError(f"there is no page for '{type(result).__name__}'; there are pages for {known}")
 
 
 def _name(result: Any) -> str:

@@ -44,7 +44,10 @@ def _with_pins(description: Description) -> Description:
             loops.append(loop)
             continue
         if loop.kind not in KINDS:
-            text = f"loop '{loop.name}' has effects, but a {loop.kind} cut has no single motion; cut the loop elsewhere"
+            text = (
+                f"loop '{loop.name}' has effects, but a cut joint of kind {loop.kind} has more than one degree "
+                "of freedom; cut the loop at another joint"
+            )
             raise DescriptionError(text, file=description.source, line=loop.line)
         link = loop.name
         while link in links:
@@ -76,7 +79,7 @@ class _Assembly:
         d = self.d
         self._check_symbols()
         if not self.moving and d.base != "floating":
-            self._fail("no joint of this robot can move", None)
+            self._fail("the robot has no movable joint", None)
         joints: list[Joint] = []
         symbols = dict(d.symbols)
         for spec in self.order:
@@ -134,12 +137,16 @@ class _Assembly:
             if spec.child in parent_of:
                 other = parent_of[spec.child].name
                 self._fail(
-                    f"link '{spec.child}' is carried by two joints, '{other}' and '{spec.name}', which closes a loop; "
-                    "open the loop at one joint and make the dependent joints follow the others",
+                    f"link '{spec.child}' is the child of two joints, '{other}' and '{spec.name}', which closes a "
+                    "loop; open the loop at one joint and make the dependent joints follow the others",
                     spec.line,
                 )
             if spec.child == d.root:
-                self._fail(f"joint '{spec.name}' carries the root link '{d.root}', which closes a loop", spec.line)
+                self._fail(
+                    f"joint '{spec.name}' has the root link '{d.root}' as its child, which closes a loop; "
+                    "open the loop at one joint",
+                    spec.line,
+                )
             parent_of[spec.child] = spec
         order = self._depth_first() if d.depth_first else self._parents_first()
         pins = {loop.name for loop in d.loops} - {spec.name for spec in order for x in order if x.parent == spec.child}
@@ -215,8 +222,8 @@ class _Assembly:
             self._fail(f"loop '{loop.name}' is of kind '{loop.kind}'; supported: {kinds}", loop.line)
         if not joints & {*self.index}:
             self._fail(
-                f"loop '{loop.name}' joins the links '{loop.first}' and '{loop.second}', between which no joint moves; "
-                "name two links that move against one another",
+                f"loop '{loop.name}' connects the links '{loop.first}' and '{loop.second}', which do not move "
+                "relative to each other; name two links that do",
                 loop.line,
             )
 
@@ -245,7 +252,9 @@ class _Assembly:
             if name not in self.index:
                 self._fail(f"joint '{spec.name}' follows '{name}', which is not a moving joint", spec.line)
             if name in seen:
-                self._fail(f"joint '{spec.name}' follows itself in a circle", spec.line)
+                self._fail(
+                    f"joint '{spec.name}' follows itself, directly or through other joints; break the cycle", spec.line
+                )
             leader = self.moving[self.index[name]]
             own, constant = {self.index[name]: 1.0}, 0.0
             if leader.follows is not None:
@@ -263,7 +272,11 @@ class _Assembly:
             carrier, pose = self.place[name]
             numbers = {k: v for k, v in self.d.symbols.items() if v is not None}
             for name in sorted(_letters(pose) - set(numbers)):
-                self._fail(f"link '{body.name}' is placed by the symbol '{name}', which has no value", body.line)
+                self._fail(
+                    f"the placement of link '{body.name}' depends on the symbol '{name}', which has no "
+                    "value; give it one",
+                    body.line,
+                )
             ten = transport_ten(body.ten, numeric_pose(pose, numbers))
             old = tens[carrier]
             tens[carrier] = ten if old is None else add_ten(old, ten)

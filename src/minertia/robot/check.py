@@ -79,14 +79,14 @@ def _implausible(ten: Ten, size: float) -> Iterator[str]:
     far = float(np.linalg.norm(com))
     if far > FAR * size:
         yield (
-            f"its centre of mass is {far:.4g} m from its joint, and the whole robot reaches about {size:.3g} m; "
-            "check the units and the frame it is given in"
+            f"its centre of mass is {far:.4g} m from its joint, but the whole robot reaches only about {size:.3g} "
+            "m; check the units and the reference frame"
         )
     gyration = float(np.sqrt(max(np.abs(np.linalg.eigvalsh(inertia))) / mass))
     if gyration > size:
         yield (
-            f"its inertia is that of {mass:.4g} kg spread {gyration:.4g} m wide, and the whole robot reaches about "
-            f"{size:.3g} m; check that it is in kg m2 and about the centre of mass"
+            f"its inertia corresponds to {mass:.4g} kg at a radius of gyration of {gyration:.4g} m, but the whole "
+            f"robot reaches only about {size:.3g} m; check that it is in kg m2 and about the centre of mass"
         )
 
 
@@ -95,11 +95,11 @@ def _odd_limits(robot: Robot) -> Iterator[Note]:
         limits, where = joint.limits, _joint(joint)
         if limits.lower is not None and limits.upper is not None and limits.lower >= limits.upper:
             odd = f"lower limit {limits.lower:g} is not below its upper limit {limits.upper:g}"
-            yield Note("warning", where, f"its {odd}, so no motion can be planned for it; correct both")
+            yield Note("warning", where, f"its {odd}, so no motion can be planned for this joint; correct both limits")
         for what in ("velocity", "acceleration", "effort"):
             value = getattr(limits, what)
             if value is not None and value <= 0:
-                text = f"its {what} limit is {value:g}; give a positive one, or none if it is not known"
+                text = f"its {what} limit is {value:g}; give a positive limit, or omit it if it is unknown"
                 yield Note("warning", where, text)
 
 
@@ -108,7 +108,7 @@ def _negative_effects(robot: Robot) -> Iterator[Note]:
         for effect in EFFECTS:
             if effect.is_nonnegative and effects.get(effect.name, 0.0) < 0:
                 meaning, value = effect.meaning.split(",")[0], effects[effect.name]
-                text = f"its {meaning} is negative ({value:g}), which would create energy; correct it"
+                text = f"its {meaning} is negative ({value:g}), which would generate energy; correct the value"
                 yield Note("warning", _joint(joint), text)
 
 
@@ -121,7 +121,7 @@ def _loops(robot: Robot) -> Iterator[Note]:
         left = float(np.abs(residual(robot, robot.seed, [cut])).max())
         cut = robot.uncut(cut)
         links = " and ".join(f"'{_name_of(robot, j)}'" for j in (cut.first, cut.second))
-        text = f"{form}, cut at a {cut.kind} joint between {links}; the seed closes it to {left:.1g} m or rad"
+        text = f"{form}, cut at a {cut.kind} joint between {links}; closure error at the seed {left:.1g} m or rad"
         yield Note("info", f"loop '{cut.name}'", text)
     active = [joint.name for j, joint in inside.items() if j in robot.independent]
     passive = [joint.name for joint in inside.values() if joint.is_passive]
@@ -129,8 +129,13 @@ def _loops(robot: Robot) -> Iterator[Note]:
     yield Note("info", "loops", text)
     more = [joint.name for joint in inside.values() if joint.is_passive and joint.has_motor]
     if more:
-        text = f"{len(active) + len(more)} motors, also at {', '.join(more)}, for mobility {len(active)}"
-        yield Note("info", "loops", f"{text}: efforts are those of the coordinates, their split is not unique")
+        text = f"{len(active) + len(more)} motors (the additional ones at {', '.join(more)}) for mobility {len(active)}"
+        yield Note(
+            "info",
+            "loops",
+            f"{text}: efforts refer to the generalised coordinates, as their distribution "
+            "over the motors is not unique",
+        )
 
 
 def _name_of(robot: Robot, j: int | None) -> str:
@@ -140,7 +145,9 @@ def _name_of(robot: Robot, j: int | None) -> str:
 def _dependent_joints(robot: Robot) -> Iterator[Note]:
     for joint in robot.joints:
         if joint.follows is not None:
-            yield Note("info", _joint(joint), f"it {_following(robot, joint.follows)} and is no coordinate of its own")
+            yield Note(
+                "info", _joint(joint), f"it {_following(robot, joint.follows)} and is not a generalised coordinate"
+            )
 
 
 def _following(robot: Robot, follows: Follows) -> str:

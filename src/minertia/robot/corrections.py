@@ -1,4 +1,4 @@
-"""Corrections of joint positions: gear ratio, eccentricity, coupling and gravity sag.
+"""Corrections of joint positions: gear ratio, eccentricity, coupling, compliance and gravity sag.
 
 Each is a value times a shape over the positions of a chain's joints, along the joint's own motion.  Shapes take any
 scalar: calibrations evaluate them on arrays, generated code on expressions.
@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from minertia.algebra.scalar import Scalar, add, cos, mul, sin
-from minertia.algebra.vec3 import HERE, Pose, Vec, column, compose, cross, dot, vsub
+from minertia.algebra.scalar import Scalar, add, cos, mul, sin, total
+from minertia.algebra.vec3 import HERE, Pose, Vec, apply, column, compose, cross, dot, vsub
 from minertia.robot.joint import Joint, numeric_pose
 
+Load = tuple[float, ...]  # first moments MX, MY, MZ [kg m] and mass M [kg]
+LOADS = ("MX", "MY", "MZ", "M")
 HARMONICS = (1, 2)  # periods a turn, of an eccentric wheel or encoder
 
 
@@ -33,6 +35,7 @@ class JointCorrections:
 
     indices: the chain's joints in the robot.  joints: as described before the calibration, the first one placed in the
     root.  gravity [m/s2]: in root axes.  frame: the calibrated tool, a name among the frames and links of the robot.
+    loads: of each joint of the chain (`carried_loads`), which compliances yield to.
     """
 
     indices: tuple[int, ...]
@@ -40,10 +43,11 @@ class JointCorrections:
     gravity: Vec
     terms: tuple[JointCorrection, ...]
     frame: str
+    loads: tuple[Load, ...] = ()
 
     def at(self, positions: Sequence[Scalar]) -> list[Scalar]:
         """Correction of each joint of the chain [rad, m] at its joints' positions; 0 where there is none."""
-        chain = MovedJoints(self.joints, self.gravity, positions)
+        chain = MovedJoints(self.joints, self.gravity, positions, self.loads)
         found: list[Scalar] = [0] * len(self.joints)
         for group in dict.fromkeys(term.group for term in self.terms):
             for j in range(len(self.joints)):
@@ -61,14 +65,36 @@ def described_joints(joints: Sequence[Joint], first: Pose, values: Mapping[str, 
     return tuple(replace(joint, R=R, p=p) for joint, (R, p) in zip(joints, placed, strict=True))
 
 
+def carried_loads(
+    joints: Sequence[Joint], links: Sequence[Sequence[float] | None], chain: Sequence[int]
+) -> tuple[Load, ...]:
+    """First moments and mass that each joint of a chain carries before the next, in its own frame.
+
+    Its link, and what else hangs on it, with joints outside of the chain at zero; () where no link has a mass.
+    joints: of a robot, with numbers for symbols.  links: its ten parameters of each, the last four of which are loads.
+    """
+    if all(link is None for link in links):
+        return ()
+    loads = [(0.0,) * 4 if link is None else tuple(float(x) for x in link[-4:]) for link in links]
+    for j in reversed([j for j in range(len(joints)) if j not in chain]):
+        joint, mass = joints[j], loads[j][3]
+        if joint.parent is not None:
+            turned = apply(joint.R, (loads[j][0], loads[j][1], loads[j][2]))
+            moved = [float(a) + mass * float(b) for a, b in zip(turned, joint.p, strict=True)]  # type: ignore[arg-type]
+            loads[joint.parent] = tuple(a + b for a, b in zip(loads[joint.parent], (*moved, mass), strict=True))
+    return tuple(loads[j] for j in chain)
+
+
 class MovedJoints:
     """Joints of a chain at positions [rad, m], each any scalar: what shapes of corrections read.
 
-    gravity [m/s2] is in root axes.
+    gravity [m/s2] is in root axes; loads are those of `carried_loads`.
     """
 
-    def __init__(self, joints: Sequence[Joint], gravity: Vec, positions: Sequence[Scalar]) -> None:
-        self.joints, self.gravity, self.positions = joints, gravity, positions
+    def __init__(
+        self, joints: Sequence[Joint], gravity: Vec, positions: Sequence[Scalar], loads: Sequence[Load] = ()
+    ) -> None:
+        self.joints, self.gravity, self.positions, self.loads = joints, gravity, positions, loads
 
     @property
     def n(self) -> int:
@@ -124,7 +150,16 @@ def _sag(chain: MovedJoints, j: int) -> Shapes:
         yield f"C{j + 1}M{k + 1}", f"sag of joint '{name}' by the mass of link {k + 1}", dot(axis, load)
 
 
+def _compliance(chain: MovedJoints, j: int) -> Shapes:
+    """Gravity torque of joint j [N m, N] by masses that are known: its compliance is one number."""
+    values = {f"C{j + 1}{s}{k + 1}": x for k, load in enumerate(chain.loads) for s, x in zip(LOADS, load, strict=True)}
+    if values:
+        parts = [mul(values[name], shape) for name, _, shape in _sag(chain, j)]
+        yield f"C{j + 1}", f"compliance of joint '{chain.joints[j].name}' times its gravity torque", total(*parts)
+
+
 SHAPES: dict[str, Callable[[MovedJoints, int], Shapes]] = {
+    "compliance": _compliance,
     "sag": _sag,
     "gear": _gear,
     "harmonics": _harmonics,

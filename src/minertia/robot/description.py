@@ -120,7 +120,7 @@ def check_count(count: int, what: str, source: str | None) -> None:
 
 IMPOSSIBLE, MASSLESS = "impossible", "massless"  # codes of notes
 NO_MASS = (
-    "no mass, neither its own nor of bodies fixed to it, so torques leave it out; "
+    "it has no mass, and neither have the bodies fixed to it, so it does not contribute to torques; "
     "give its inertial parameters (base parameters need only the geometry)"
 )
 
@@ -131,8 +131,8 @@ def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = N
     if why is None:
         return None
     text = (
-        f"no body can have these inertial parameters: {why}; simulators may refuse it, so correct the mass, centre or "
-        "inertia"
+        f"these inertial parameters are not physically consistent: {why}; simulators may reject them, so correct "
+        "the mass, centre of mass or inertia"
     )
     return Note("warning", link_text(name), text, line, code=IMPOSSIBLE)
 

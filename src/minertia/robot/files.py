@@ -164,7 +164,9 @@ def write_robot(
         known = ", ".join(WRITERS)
         raise DescriptionError(f"robots are not written to files ending in '{suffix}'; known: {known}", file=path)
     if template is not None and suffix not in WITH_TEMPLATE:
-        raise DescriptionError(f"a '{suffix}' file is written whole and takes no template", file=path)
+        raise DescriptionError(
+            f"a '{suffix}' file is always written from scratch and takes no template; omit the template", file=path
+        )
     options: dict[str, Any] = {"force": force} | ({} if template is None else {"template": template})
     options |= {"prim": prim} if prim and template is not None and suffix in STAGES else {}
     notes = _writer(suffix)(robot, path, **options)

@@ -88,8 +88,8 @@ def find_flange(robot: Robot, at: str | None, given: str | Sequence[float] | Non
         found = find_frame(robot, given)
         if found.joint != frame.joint:
             raise InputError(
-                f"the flange '{given}' is on another link than '{where}', in which the load is given; "
-                f"give the load in '{given}', too"
+                f"the flange '{given}' is on another link than '{where}', the frame in which the load is given; "
+                f"give the load in '{given}' instead"
             )
         return Flange(given, _between(robot, frame, found))
     pose = _offset(given)
@@ -105,8 +105,8 @@ def _offset(given: Sequence[float]) -> Pose:
         values = []
     if len(values) not in (3, 6) or not np.all(np.abs(values) <= LARGEST):
         raise InputError(
-            "the offset of a flange needs x, y, z [m], and may have roll, pitch, yaw [rad] behind them: 3 or 6 numbers "
-            f"of at most {LARGEST:g}"
+            "the offset of a flange needs x, y, z [m], optionally followed by roll, pitch, yaw [rad]: 3 or 6 "
+            f"numbers of magnitude at most {LARGEST:g}"
         )
     (cr, cp, cy), (sr, sp, sy) = (f(values[3:] or [0.0] * 3).tolist() for f in (np.cos, np.sin))
     R = (
@@ -124,12 +124,12 @@ def _known(robot: Robot, frame: Frame, where: str) -> Flange:
     if names and all(_is_same(pose, poses[0]) for pose in poses):
         return Flange(names[0], poses[0])
     turned = [name for _, name in _named(robot, frame.joint) if not _is_aligned(robot, name)]
-    why = f" ('{turned[0]}' has its z axis across that of the last joint)" if turned else ""
-    which = f"which of {', '.join(names)} is the flange of '{where}' is not known"
+    why = f" ('{turned[0]}' has its z axis perpendicular to that of the last joint)" if turned else ""
+    which = f"the file has several candidates for the flange of '{where}' ({', '.join(names)})"
     raise NoFlange(
-        (which if names else f"no flange frame is known on '{where}'{why}")
-        + ", and controllers take a load in the flange: name the frame with --flange NAME, or its offset from that "
-        "link's frame with --flange X,Y,Z,ROLL,PITCH,YAW [m, rad]"
+        (which if names else f"the file has no flange frame on '{where}'{why}")
+        + ", but controllers expect the payload in the flange frame: name the frame with --flange NAME, or give "
+        "its offset from that link's frame with --flange X,Y,Z,ROLL,PITCH,YAW [m, rad]"
     )
 
 

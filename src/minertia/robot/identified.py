@@ -11,7 +11,7 @@ import tomli_w
 from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError
-from minertia.robot.corrections import JointCorrection, JointCorrections, described_joints
+from minertia.robot.corrections import JointCorrection, JointCorrections, carried_loads, described_joints
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.formats.dh.read import parse_toml
 from minertia.robot.formats.reading import ReadOptions
@@ -55,16 +55,18 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
     except DocumentError as err:
         raise DescriptionError(str(err), file=source, line=err.line) from None
     except KeyError as err:
-        raise DescriptionError(f"the model is not complete: {err} is missing", file=source) from None
+        raise DescriptionError(f"the model file is incomplete: {err} is missing", file=source) from None
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as err:
-        raise DescriptionError(f"the model is damaged: a value is not what it must be ({err})", file=source) from None
+        raise DescriptionError(f"the model file is damaged: a value is invalid ({err})", file=source) from None
 
 
 def check_format(document: Mapping[str, Any], source: str) -> None:
     """Raise an error for a model file of another format version."""
     if document.get("format") != FORMAT:
         found = document.get("format")
-        raise DescriptionError(f"the model has format {found}; this program reads {FORMAT}", file=source)
+        raise DescriptionError(
+            f"the model file has format {found}; this version of minertia reads format {FORMAT}", file=source
+        )
 
 
 def nominal_robot(document: Mapping[str, Any], source: str, options: ReadOptions) -> Robot:
@@ -125,9 +127,12 @@ def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:
     for one in geometry["frames"]:
         frames[str(one["name"])] = Frame(int(one["joint"]) - 1, _pose(one["pose"]))
     moved = replace(found, joints=tuple(joints), frames=frames, corrections=_corrections(found, geometry))
-    notes = [Note("info", GEOMETRY, f"frames of {len(geometry['joints'])} joints are those of the calibration")]
+    notes = [Note("info", GEOMETRY, f"frames of {len(geometry['joints'])} joints are taken from the calibration")]
     if lost := len(geometry["corrections"]):
-        text = f"{lost} corrections of joint positions (sag, gear, eccentricity, coupling) are in no frame"
+        text = (
+            f"{lost} corrections of joint positions (compliance, sag, gear, eccentricity, coupling) cannot be "
+            "represented by frames and are not applied"
+        )
         notes.append(Note("warning", GEOMETRY, text))
     return moved.with_notes(notes)
 
@@ -144,22 +149,24 @@ def _corrections(robot: Robot, geometry: Mapping[str, Any]) -> JointCorrections:
     )
     tool = TOOL if any(one["name"] == TOOL for one in geometry["frames"]) else str(geometry["tip"])
     joints = described_joints([robot.joints[j] for j in path], first, robot.symbol_values)
-    return JointCorrections(tuple(path), joints, robot.gravity, terms, tool)
+    return JointCorrections(
+        tuple(path), joints, robot.gravity, terms, tool, carried_loads(robot.joints, robot.links, path)
+    )
 
 
 def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:
     taken = ", ".join(f"{name} = {value:.4g}" for name, value in robot.effect_values.items())
     notes = [Note("info", "effects", f"taken from the model: {taken or 'none'}")]
     if lost:
-        text = f"a joint has one effect of a kind; {', '.join(lost)} are left out"
+        text = f"a joint can have one effect of each kind; {', '.join(lost)} are omitted"
         notes.append(Note("warning", "effects", text))
     if not is_physical:
-        text = "these values give the right efforts but no real robot can have them"
+        text = "these values predict the efforts but are not physically consistent"
         notes.append(Note("warning", "parameters", text))
     if excess > 0:
         text = (
-            "masses and inertias are of the physical robot that fits best; the free fit has a sum of squares lower "
-            f"by {100 * excess:.2g} %"
+            "masses and inertias are those of the best physically consistent fit; the unconstrained fit has a "
+            f"residual sum of squares lower by {100 * excess:.2g} %"
         )
         notes.append(Note("info", "parameters", text))
     return notes
@@ -170,21 +177,25 @@ def _loop_notes(loop: Mapping[str, Any]) -> list[Note]:
     found = []
     if loop.get("gauges"):
         found.append(
-            f"nothing fixed the scale: efforts are in units of kp of {', '.join(loop['gauges'])}, which was set to 1"
+            "the scale of the efforts is not identifiable: they are in units of kp of "
+            f"{', '.join(loop['gauges'])}, which was set to 1"
         )
     hidden = [j for j, is_one in enumerate(loop.get("damping_is_one", ())) if is_one]
     if hidden:
         names = ", ".join(loop["joints"][j] for j in hidden)
         sums = ", ".join(f"{loop['kd'][j]:.4g}" for j in hidden)
         found.append(
-            f"viscous friction of {names} was not told from the loop's damping and is in no effort here; both together "
-            f"are {sums} N m s/rad (N s/m)"
+            f"viscous friction of {names} was not distinguishable from the servo's damping and is not included in "
+            f"the efforts; the sum of both is {sums} N m s/rad (N s/m)"
         )
     if any(loop.get("zeros", ())):
         shifts = ", ".join(f"{zero:.4g}" for zero in loop["zeros"])
-        found.append(f"positions of the robot are those of the logs plus {shifts}")
+        found.append(f"joint positions of the model are those of the logs plus {shifts}")
     if "floor" in loop:
-        found.append(f"the floor at {loop['floor']['height']:.4g} m is no part of the robot: efforts are without it")
+        found.append(
+            f"the ground contact at {loop['floor']['height']:.4g} m is not part of the robot and is not "
+            "included in the efforts"
+        )
     return [Note("warning", LOOP, text) for text in found]
 
 

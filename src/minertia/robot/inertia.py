@@ -119,7 +119,7 @@ def impossible(ten: Sequence[float], tolerance: float = 1e-9) -> str | None:
     if a < -slack:
         return f"its inertia about the centre of mass has a negative principal moment ({a:.4g} kg m2)"
     if a + b < c - slack:
-        return f"its principal moments break the triangle inequality ({a:.4g} + {b:.4g} is less than {c:.4g} kg m2)"
+        return f"its principal moments violate the triangle inequality ({a:.4g} + {b:.4g} is less than {c:.4g} kg m2)"
     return None
 
 

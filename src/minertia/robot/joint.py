@@ -104,7 +104,7 @@ class Joint:
             several = "s" * (len(self.follows.joints) > 1)
             moves = f", follows joint{several} {clipped(', '.join(str(k + 1) for k in self.follows.joints), 20)}"
         return (
-            f"<Joint '{clipped(self.name, 40)}': {self.kind}, on {parent}, carries '{clipped(self.link, 40)}'{moves}>"
+            f"<Joint '{clipped(self.name, 40)}': {self.kind}, parent {parent}, child '{clipped(self.link, 40)}'{moves}>"
         )
 
     @property

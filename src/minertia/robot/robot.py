@@ -313,8 +313,8 @@ class Robot:
         if self.passive or self.open_cuts:
             names = ", ".join(f"'{cut.name}'" for cut in self.open_cuts) or "none named"
             raise InputError(
-                f"the robot '{self.name}' has closed loops that are no parallelograms ({names}), for which {what} is "
-                "not there yet; dynamics, base parameters and identification are"
+                f"the robot '{self.name}' has closed loops that are not parallelograms ({names}), for which "
+                f"{what} is not supported yet; dynamics, base parameters and identification are"
             )
 
     @cached_property
@@ -394,8 +394,8 @@ class Robot:
         unknown = [name for name, value in self.symbols.items() if value is None] if self.has_letters else []
         if unknown:
             raise InputError(
-                f"the robot '{self.name}' has letters without a value ({', '.join(unknown)}), but {what} needs "
-                "numbers; give values under [symbols] of a TOML description (minertia convert makes one)"
+                f"the robot '{self.name}' has symbols without a value ({', '.join(unknown)}), but {what} needs "
+                "numbers; give values under [symbols] of a TOML robot file (minertia convert makes one)"
             )
 
     def other_values(self, seed: int) -> dict[str, float]:
@@ -448,8 +448,8 @@ class Robot:
         """
         if not self.has_parameters:
             raise MissingParameters(
-                f"the robot '{self.name}' has no inertial parameters, so it has no torques; "
-                "give masses and inertias in its file, or ask for base parameters, which need only the geometry"
+                f"the robot '{self.name}' has no inertial parameters, so its torques cannot be computed; give "
+                "masses and inertias in the robot file, or derive base parameters, which need only the geometry"
             )
         chi = [self._link_values(self.base_link)] if self.is_floating else []
         for j, link in enumerate(self.links):
@@ -597,8 +597,8 @@ class Robot:
             g = ()
         if len(g) != 3 or not all(abs(v) <= STRONGEST for v in g):
             raise InputError(
-                f"gravity needs three finite numbers [m/s2] of at most {STRONGEST:g}, such as [0, 0, -9.81], not "
-                f"{clipped(str(gravity), 60)}"
+                f"gravity must be three finite numbers [m/s2] of magnitude at most {STRONGEST:g}, such as [0, 0, "
+                f"-9.81], not {clipped(str(gravity), 60)}"
             )
         return replace(self, gravity=(g[0], g[1], g[2]))
 
@@ -608,7 +608,7 @@ class Robot:
 
     def __repr__(self) -> str:
         kinds = clipped("".join(joint.kind[0].upper() for joint in self.joints), 24)
-        letters = f", letters {clipped(', '.join(self.symbols), 40)}" if self.symbols else ""
+        letters = f", symbols {clipped(', '.join(self.symbols), 40)}" if self.symbols else ""
         known = "inertial parameters known" if self.has_parameters else "no inertial parameters"
         return (
             f"<Robot '{clipped(self.name, 40)}': {plural(self.n_joints, 'joint')} ({kinds}), {self.base} base, "

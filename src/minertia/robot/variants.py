@@ -40,13 +40,13 @@ def held(robot: Robot, words: Iterable[str]) -> Robot:
         if name not in names:
             raise UnknownName("joint", name, names)
         if name in positions:
-            raise InputError(f"joint '{name}' is held twice; name it once")
+            raise InputError(f"joint '{name}' is locked twice; name it once")
         limits = robot.joints[names.index(name)].limits
         low = -math.inf if limits.lower is None else float(limits.lower)
         high = math.inf if limits.upper is None else float(limits.upper)
         value = _position(name, text) if sign else min(max(0.0, low), high)
         if not low <= value <= high:
-            raise InputError(f"joint '{name}' cannot be held at {value:g}: its range is {low:g} to {high:g}")
+            raise InputError(f"joint '{name}' cannot be locked at {value:g}: its range is {low:g} to {high:g}")
         positions[name] = value
     return locked(robot, positions)
 
@@ -57,7 +57,7 @@ def _position(name: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"joint '{name}' is held at a number [rad or m], not '{text}'")
+        raise InputError(f"the locked position of joint '{name}' must be a number [rad or m], not '{text}'")
     return value
 
 
@@ -72,7 +72,10 @@ class _Lock:
                 continue
             free = [k for k in joint.follows.joints if k not in self.fixed]
             if j in self.fixed and free:
-                raise DescriptionError(f"joint '{joint.name}' follows another one and cannot be locked alone")
+                raise DescriptionError(
+                    f"joint '{joint.name}' follows another joint and cannot be locked alone; "
+                    "lock the joint that it follows"
+                )
             if not free and j not in self.fixed:
                 self.fixed[j] = self._offset(joint.follows)
         self.place: dict[int | None, tuple[int | None, Pose]] = {None: (None, HERE)}
@@ -83,7 +86,7 @@ class _Lock:
         """The robot without the locked joints."""
         old = self.old
         if not self.kept:
-            raise DescriptionError("every joint is locked", file=old.source)
+            raise DescriptionError("every joint is locked; leave at least one joint free", file=old.source)
         joints: list[Joint] = []
         links: list[Ten | None] = [old.links[j] for j in self.kept]
         base_link = old.base_link
@@ -144,7 +147,7 @@ def smooth_friction(robot: RobotLike, width: float = 0.02) -> Robot:
     """
     robot = as_robot(robot)
     if not (math.isfinite(width) and width > 0):
-        raise InputError(f"the width of smooth friction is a velocity above 0 [rad/s or m/s], not {width:g}")
+        raise InputError(f"the width of smooth friction must be a velocity above 0 [rad/s or m/s], not {width:g}")
     values, constants = dict[str, float](), dict[str, dict[str, float]]()
     for name, value in robot.effect_values.items():
         symbol, link = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
@@ -152,7 +155,7 @@ def smooth_friction(robot: RobotLike, width: float = 0.02) -> Robot:
             continue
         smooth = f"FCT{symbol[2:]}{link}"
         if smooth in robot.effect_values:
-            raise InputError(f"joint {link} of '{robot.name}' has {name} and {smooth}; leave one of them out first")
+            raise InputError(f"joint {link} of '{robot.name}' has both {name} and {smooth}; remove one of them first")
         values |= {name: 0.0, smooth: value}
         constants[smooth] = {"width": width}
     return robot.with_parameters(values, constants)

@@ -59,9 +59,9 @@ def check_columns(name: str, path: Trajectory, names: tuple[str, ...]) -> None:
     if off.any():
         k, j = np.unravel_index(int(np.argmax(np.where(off, np.abs(mean - told) / room, 0.0))), off.shape)
         raise Infeasible(
-            f"'{name}' does not fit itself: from t = {t[k]:.6g} to {t[k + 1]:.6g} s joint '{names[j]}' moves by "
-            f"{path.q[k + 1, j] - path.q[k, j]:.4g}, a velocity of {mean[k, j]:.4g} where its columns say "
-            f"{told[k, j]:.4g}; write positions, velocities and accelerations of one motion"
+            f"'{name}' is inconsistent: from t = {t[k]:.6g} to {t[k + 1]:.6g} s joint '{names[j]}' moves by "
+            f"{path.q[k + 1, j] - path.q[k, j]:.4g}, a velocity of {mean[k, j]:.4g}, but its velocity column "
+            f"gives {told[k, j]:.4g}; write positions, velocities and accelerations of the same trajectory"
         )
     _check_accelerations(name, path, names)
 
@@ -85,9 +85,10 @@ def _check_accelerations(name: str, path: Trajectory, names: tuple[str, ...]) ->
     if off.max() > 1:
         k, j = np.unravel_index(int(np.argmax(off)), off.shape)
         raise Infeasible(
-            f"'{name}' does not fit itself: at t = {path.t[k + 1]:.6g} s the acceleration of joint '{names[j]}' is "
-            f"{inner[k, j]:.4g} where its velocities say {low[k, j]:.4g} to {high[k, j]:.4g}; write velocities and "
-            "accelerations of one motion, with at least eight samples in a period of its fastest part"
+            f"'{name}' is inconsistent: at t = {path.t[k + 1]:.6g} s the acceleration of joint '{names[j]}' is "
+            f"{inner[k, j]:.4g}, but its velocities imply {low[k, j]:.4g} to {high[k, j]:.4g}; write velocities "
+            "and accelerations of the same trajectory, with at least eight samples per period of its highest "
+            "frequency"
         )
 
 
@@ -112,8 +113,8 @@ class Gate:
             if max(largest) > 1 + EFFORT_SLACK:
                 j = int(np.argmax(largest))
                 raise Infeasible(
-                    f"'{name}' takes joint '{self.limits.names[j]}' beyond the limit of effort: it needs "
-                    f"{largest[j]:.3g} times what is allowed"
+                    f"'{name}' exceeds the effort limit of joint '{self.limits.names[j]}': it needs "
+                    f"{largest[j]:.3g} times the allowed effort; reduce the trajectory or its speed"
                 )
 
     def _check_joints(self, name: str, motion: SampledMotion) -> None:
@@ -129,8 +130,8 @@ class Gate:
                 limit = limits.upper[j] if value > high[j] else limits.lower[j]
                 allowed = limit if what == "position" else reach[what][j]  # type: ignore[index]
                 raise Infeasible(
-                    f"'{name}' takes joint '{limits.names[j]}' beyond the limit of {what}: {value:.4g} at t = {t:.6g} "
-                    f"s, where {allowed:.4g} is allowed"
+                    f"'{name}' exceeds the {what} limit of joint '{limits.names[j]}': {value:.4g} at t = {t:.6g} "
+                    f"s, allowed {allowed:.4g}"
                 )
 
     def _space(self, motion: SampledMotion) -> Margins:
@@ -142,8 +143,8 @@ class Gate:
         count = max(FEWEST, int(np.ceil(gone[-1] / self.step))) + 1
         if count > MOST:
             raise Infeasible(
-                f"joints go {gone[-1]:.4g} rad or m in all, too far to be held against floor and links; run the motion "
-                "in parts"
+                f"the joints travel {gone[-1]:.4g} rad or m in total, too far for the collision check; split the "
+                "trajectory into parts"
             )
         times = np.interp(np.linspace(0.0, gone[-1], count), gone, path.t - path.t[0])
         still = np.linspace(0.0, motion.duration, FEWEST)
@@ -217,8 +218,9 @@ def check_rate(motion: SampledMotion, error: Array, rate: float, names: tuple[st
     j = int(np.argmax(part))
     if part[j] > 1:
         raise Infeasible(
-            f"{rate:g} commands a second are too few for this motion: joint '{names[j]}' leaves the straight line "
-            f"between two of them by {off[j]:.2g}; give a --rate of at least {rate * np.sqrt(part[j]):.0f}"
+            f"{rate:g} commands per second are too few for this trajectory: joint '{names[j]}' deviates from the "
+            f"straight line between two commands by {off[j]:.2g}; give a --rate of at least "
+            f"{rate * np.sqrt(part[j]):.0f}"
         )
 
 
@@ -240,7 +242,9 @@ def read_route(path: str | Path, robot: Robot, limits: MotionLimits | None = Non
         _check_samples(name, part, robot)
     for (first, a), (second, b) in zip(found, [*found[1:], found[0]], strict=True):
         if np.abs(a.q[-1] - b.q[0]).max() > JOINED:
-            raise Infeasible(f"'{first}' does not end where '{second}' begins; write both in one go, with --from")
+            raise Infeasible(
+                f"'{first}' does not end where '{second}' begins; write both in one call of excite, with --from"
+            )
     gate = Gate(robot, gate_limits(path, robot).limits if limits is None else within_file(robot, limits))
     parts = tuple((name, SampledMotion(part)) for name, part in found)
     for name, motion in parts:
@@ -257,21 +261,23 @@ def _files(path: Path) -> list[tuple[str, Trajectory]]:
     files = [(name, path / f"{name}.csv") for name in PARTS]
     found = [(name, Trajectory.load(file)) for name, file in files if is_file(file)]
     if "excitation" not in dict(found):
-        raise MinertiaError(f"'{path}' is neither a motion nor a folder that `minertia excite` wrote")
+        raise MinertiaError(f"'{path}' is neither a trajectory file nor a folder written by `minertia excite`")
     return found
 
 
 def _check_samples(name: str, part: Trajectory, robot: Robot) -> None:
     """Raise an error for other joints, times that do not increase, and ends that are not at rest."""
     if part.n != robot.n:
-        raise ShapeError(f"'{name}' moves {part.n} joints and '{robot.name}' has {robot.n}")
+        raise ShapeError(f"'{name}' moves {part.n} joints, but '{robot.name}' has {robot.n}")
     back = np.flatnonzero(np.diff(part.t) <= 0)
     if len(back) or len(part.t) < 2:
-        where = f"t = {part.t[back[0] + 1]:.6g} s does not come after the row before" if len(back) else "it has one row"
-        raise Infeasible(f"'{name}' is no motion: {where}")
+        where = f"the time stamps do not increase at t = {part.t[back[0] + 1]:.6g} s" if len(back) else "it has one row"
+        raise Infeasible(f"'{name}' is not a valid trajectory: {where}")
     seconds = float(part.t[-1] - part.t[0])
     if not SECONDS[0] <= seconds <= SECONDS[1]:
-        raise Infeasible(f"'{name}' lasts {seconds:g} s, and motions last from {SECONDS[0]:g} to {SECONDS[1]:g} s")
+        raise Infeasible(
+            f"'{name}' lasts {seconds:g} s, but the allowed duration is {SECONDS[0]:g} to {SECONDS[1]:g} s"
+        )
     ends = [0, -1]
     if max(np.abs(part.qd[ends]).max(), np.abs(part.qdd[ends]).max()) > AT_REST:
-        raise Infeasible(f"'{name}' does not begin and end at rest")
+        raise Infeasible(f"'{name}' does not start and end at rest")

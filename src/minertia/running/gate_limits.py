@@ -64,8 +64,8 @@ class GateLimits:
 def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = ()) -> GateLimits:
     """Limits for the trajectory in a file or folder; tables: those of options, of which the last takes precedence."""
     if robot.is_floating or not robot.n:
-        why = "its base floats" if robot.is_floating else "it has no joint that can move"
-        raise Infeasible(f"'{robot.name}' cannot be run through a motion: {why}")
+        why = "its base floats" if robot.is_floating else "it has no movable joint"
+        raise Infeasible(f"'{robot.name}' cannot run a trajectory: {why}")
     beside = _beside(Path(path), robot)
     given = [table for table in (beside, *tables) if table is not None]
     known = _known(robot)
@@ -75,7 +75,7 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
     if limits.effort is not None and "effort" not in stated:
         known["effort"] = _positive(_of(robot, "effort"))
     unknown = [
-        f"limits of {what} of {listed(names)} (the file has none{_assumed(what)}; give --limits {what}=...)"
+        f"{what} limits of {listed(names)} (the robot file has none{_assumed(what)}; give --limits {what}=...)"
         for what, values in known.items()
         if what not in stated and (names := _names(robot, values))
     ]
@@ -153,10 +153,10 @@ def _check_believable(robot: Robot, what: str, given: Array, known: Array) -> No
     if off.any():
         j = int(np.argmax(off))
         unit = UNITS[what][robot.joints[robot.independent[j]].kind == "prismatic"]
-        where = ": give at most that" + (", or put its limit into the robot's file" if what == "velocity" else "")
+        where = "; give at most that" + (", or add its limit to the robot file" if what == "velocity" else "")
         raise Infeasible(
-            f"joint '{robot.coordinate_names[j]}' has no limit of {what} in its file, and {given[j]:g} {unit} are more "
-            f"than the {widest[j]:g} {unit} that can be given{where}"
+            f"joint '{robot.coordinate_names[j]}' has no {what} limit in the robot file, and {given[j]:g} {unit} "
+            f"is more than the largest value allowed then, {widest[j]:g} {unit}{where}"
         )
 
 
@@ -170,8 +170,8 @@ def _beside(path: Path, robot: Robot) -> LimitsTable | None:
     if not is_file(file):
         if _has_lost_limits(folder):
             raise MinertiaError(
-                f"'{folder}' has lost its {FILE}, which says what its motion keeps away from; copy it there, or write "
-                "the motion again"
+                f"'{folder}' has no {FILE} any more, which contains the limits and obstacles of its trajectory; "
+                "restore it, or write the trajectory again"
             )
         return None
     reading(file)
@@ -179,12 +179,12 @@ def _beside(path: Path, robot: Robot) -> LimitsTable | None:
         data = opened.read(LONGEST)
     if not has_seal(data):
         raise MinertiaError(
-            f"'{file}' was changed since `minertia excite` wrote it; write the motion again, and give other limits to "
-            "`run` with --limits"
+            f"'{file}' was changed after `minertia excite` wrote it; write the trajectory again, and give other "
+            "limits to `run` with --limits"
         )
     table = parse_table(data.decode("utf-8", "replace").replace("\r\n", "\n"), str(file), LimitsTable)
     if table.get("format") != FORMAT:
-        raise table.fail(f"only format {FORMAT} can be read", "format")
+        raise table.fail(f"only format {FORMAT} can be read; write the trajectory again with this version", "format")
     _check_made_for(table, robot)
     return table
 
@@ -206,13 +206,14 @@ def _check_made_for(table: LimitsTable, robot: Robot) -> None:
     joints = made.texts("joints") or ()
     if tuple(joints) != robot.coordinate_names:
         raise Infeasible(
-            f"the motion was made for '{made.text('robot', '?')}' with joints {listed(list(joints))}, not for those of "
-            f"'{robot.name}': {listed(list(robot.coordinate_names))}"
+            f"the trajectory was made for '{made.text('robot', '?')}' with joints {listed(list(joints))}, not for "
+            f"those of '{robot.name}': {listed(list(robot.coordinate_names))}"
         )
     gravity = made.numbers("gravity", 3, (0.0, 0.0, 0.0))
     if np.abs(np.subtract(gravity, robot.gravity)).max() > SAME:
         told = " ".join(f"{v:g}" for v in gravity)
         raise Infeasible(
-            f"the motion was made for gravity {told} and '{robot.name}' has "
-            f"{' '.join(f'{float(v):g}' for v in robot.gravity)}: give --gravity {told}, or make the motion anew"
+            f"the trajectory was made for gravity {told}, but '{robot.name}' has "
+            f"{' '.join(f'{float(v):g}' for v in robot.gravity)}; give --gravity {told}, or compute the "
+            "trajectory again"
         )

@@ -75,8 +75,8 @@ class Guard:
         if found.effort is not None and (found.effort > own).any():
             j = int(np.argmax(found.effort > own))
             raise InputError(
-                f"joint '{found.names[j]}' has a limit of effort of {own[j]:g} in its file, and would be stopped at "
-                f"{found.effort[j]:g}: give an --effort that is not above the limit"
+                f"joint '{found.names[j]}' has an effort limit of {own[j]:g} in the robot file, but would be "
+                f"stopped only at {found.effort[j]:g}; give an --effort that does not exceed the limit"
             )
         return found
 
@@ -93,10 +93,14 @@ class Guard:
             return self, "", ""
         whose = ", ".join(name for name, is_untold in zip(self.names, untold, strict=True) if is_untold)
         if self.must_tell:
-            return self, f"efforts of {whose} are to be watched and the robot tells none: leave out --effort", ""
+            return (
+                self,
+                (f"efforts of {whose} are to be monitored, but the robot does not report them; omit --effort"),
+                "",
+            )
         left = np.where(untold, np.inf, self.effort)
         guard = replace(self, effort=left if np.isfinite(left).any() else None)
-        return guard, "", f"the robot tells no effort of {whose}, which is not watched"
+        return guard, "", f"the robot does not report the effort of {whose}, so it is not monitored"
 
     @property
     def unwatched(self) -> tuple[str, ...]:
@@ -109,8 +113,8 @@ class Guard:
         if not off.max() <= 1:
             j = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
             return (
-                f"joint '{self.names[j]}' is at {q[j]:.4g} and the motion begins at {first[j]:.4g}: give the posture "
-                "to `excite --from`, or move the robot there"
+                f"joint '{self.names[j]}' is at {q[j]:.4g}, but the trajectory begins at {first[j]:.4g}; give the "
+                "present posture to `excite --from`, or move the robot to the start"
             )
         return None
 
@@ -120,13 +124,13 @@ class Guard:
         commanded (n,): commanded position at this time.  fastest (n,): largest commanded velocity.
         """
         if not np.all(np.isfinite(now.q)):
-            return f"{self._joint(~np.isfinite(now.q))} tells no position"
+            return f"{self._joint(~np.isfinite(now.q))} reports no position"
         off = np.abs(now.q - commanded)
         if (off > self.error).any():
             j = int(np.argmax(off / self.error))
-            return f"joint '{self.names[j]}' is {off[j]:.3g} away from its command ({self.error[j]:.3g} are allowed)"
+            return f"joint '{self.names[j]}' has a tracking error of {off[j]:.3g} (allowed {self.error[j]:.3g})"
         if now.effort is None and (self.effort is not None or (before is not None and before.effort is not None)):
-            return "the robot tells no efforts any more"
+            return "the robot no longer reports efforts"
         return self._jump(now, before, fastest) or self._effort(now.effort)
 
     def _jump(self, now: JointReading, before: JointReading | None, fastest: Array) -> str | None:
@@ -144,12 +148,12 @@ class Guard:
             return None
         untold = ~np.isfinite(effort) & np.isfinite(self.effort)
         if untold.any():
-            return f"{self._joint(untold)} tells no effort"
+            return f"{self._joint(untold)} reports no effort"
         part = np.abs(np.where(np.isfinite(effort), effort, 0.0)) / self.effort
         j = int(np.argmax(part))
         if part[j] <= 1:
             return None
-        return f"joint '{self.names[j]}' needs an effort of {effort[j]:.4g} ({self.effort[j]:.4g} are allowed)"
+        return f"joint '{self.names[j]}' needs an effort of {effort[j]:.4g} (allowed {self.effort[j]:.4g})"
 
     def _joint(self, which: Sequence[bool] | NDArray[np.bool_]) -> str:
         return f"joint '{self.names[int(np.argmax(which))]}'"
@@ -157,7 +161,7 @@ class Guard:
 
 def _too_wide(name: str, error: float, most: str) -> InputError:
     return InputError(
-        f"joint '{name}' would be stopped {error:g} away from its command: give an --error of at most {most}"
+        f"joint '{name}' would be stopped only at a tracking error of {error:g}; give an --error of at most {most}"
     )
 
 
@@ -166,7 +170,7 @@ def _bounds(names: tuple[str, ...], what: str, values: Array) -> Array:
     is_open = np.isposinf(values) & (what == "effort" and values.ndim == 1)
     found = np.where(is_open, np.inf, per_joint(names, what, np.where(is_open, 1.0, values)))
     if not np.all(found > 0):
-        raise InputError(f"the largest {what} of a joint must be positive")
+        raise InputError(f"the allowed {what} of a joint must be positive")
     return found
 
 
@@ -209,7 +213,7 @@ class Following:
         self.step = np.where(way != 0, np.minimum(self.step, np.abs(way)), self.step)
         if not stuck.any():
             return None
-        return f"joint '{self.guard.names[int(np.argmax(stuck))]}' stands still though it is told to move on"
+        return f"joint '{self.guard.names[int(np.argmax(stuck))]}' stands still although it is commanded to move"
 
     def _led_on(self) -> Array:
         """Smallest step (n,) of the recent commands if all are in one direction; 0 where they are not."""

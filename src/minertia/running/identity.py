@@ -56,8 +56,8 @@ def _check_kinds(robot: Robot, told: Robot) -> None:
     for joint in (robot.joints[j] for j in robot.independent):
         if joint.name not in kinds:
             raise Infeasible(
-                f"the robot's own description '{told.name}' has no joint '{joint.name}' to command, and '{robot.name}' "
-                "has: this is another robot"
+                f"the robot's own description '{told.name}' has no actuated joint '{joint.name}', but "
+                f"'{robot.name}' has: this is another robot"
             )
         if kinds[joint.name] != joint.kind:
             raise Infeasible(
@@ -79,13 +79,15 @@ def _check_limits(robot: Robot, told: Robot, limits: MotionLimits) -> None:
             is_wider = False
         if is_wider:
             raise Infeasible(
-                f"the robot's own description '{told.name}' allows joint '{name}' {own.lower:.4g} to {own.upper:.4g}, "
-                f"less than the limits of position that the motion was held against: give these with --limits"
+                f"the robot's own description '{told.name}' allows joint '{name}' {own.lower:.4g} to "
+                f"{own.upper:.4g}, less than the position limits that the trajectory was checked against; give "
+                "these limits with --limits"
             )
         if limits.velocity[k] > fastest * (1 + WIDER):
             raise Infeasible(
-                f"the robot's own description '{told.name}' allows joint '{name}' a velocity of {fastest:.4g}, less "
-                f"than the {limits.velocity[k]:.4g} that the motion was held against: give that with --limits"
+                f"the robot's own description '{told.name}' allows joint '{name}' a velocity of {fastest:.4g}, "
+                f"less than the limit of {limits.velocity[k]:.4g} that the trajectory was checked against; give "
+                "the lower limit with --limits"
             )
 
 
@@ -100,8 +102,9 @@ def _check_axes(robot: Robot, told: Robot) -> None:
             off = _difference(ours, theirs, a, b, slides[a] or slides[b])
             if off:
                 raise Infeasible(
-                    f"joints '{names[a]}' and '{names[b]}' have {off} in the robot's own description '{told.name}' and "
-                    f"in the file of '{robot.name}': this is another robot, or its zeros or directions are others"
+                    f"joints '{names[a]}' and '{names[b]}' have {off} in the robot's own description "
+                    f"'{told.name}' and in the file of '{robot.name}': this is another robot, or its zeros or "
+                    "directions differ"
                 )
 
 
@@ -129,15 +132,15 @@ def _difference(ours: tuple[Array, Array], theirs: tuple[Array, Array], a: int, 
     """Difference between two axes as text, "" if none; slides: prismatic, so only directions are compared."""
     angles = [np.sum(d[a] * d[b], axis=1) for d, _ in (ours, theirs)]
     if np.abs(angles[0] - angles[1]).max() > TURNED:
-        return "another angle between their axes"
+        return "a different angle between their axes"
     if slides:
         return ""
     moments = [np.sum((p[b] - p[a]) * np.cross(d[a], d[b]), axis=1) for d, p in (ours, theirs)]
     if np.abs(moments[0] - moments[1]).max() > APART:
-        return "another distance of their axes"
+        return "a different distance between their axes"
     is_parallel = np.linalg.norm(np.cross(ours[0][a], ours[0][b]), axis=1) < PARALLEL
     apart = [np.linalg.norm(np.cross(d[a], p[b] - p[a]), axis=1)[is_parallel] for d, p in (ours, theirs)]
-    return "another distance of their axes" if np.abs(apart[0] - apart[1]).max(initial=0.0) > APART else ""
+    return "a different distance between their axes" if np.abs(apart[0] - apart[1]).max(initial=0.0) > APART else ""
 
 
 # ----------------------------------------------------------------------------------------------------------- identity
@@ -163,12 +166,12 @@ def _check_joints(found: RobotIdentity, robot: Robot) -> None:
     missing = [name for name in own if found.joints is not None and name not in found.joints]
     if missing:
         raise Infeasible(
-            f"the robot tells joints {listed(list(found.joints or ()))} and not {listed(missing)} of '{robot.name}': "
-            "this is another robot, or its file has other names"
+            f"the robot reports joints {listed(list(found.joints or ()))}, but not {listed(missing)} of "
+            f"'{robot.name}': this is another robot, or the robot file uses other names"
         )
     if found.order is not None and found.order != own:
         raise Infeasible(
-            f"the robot's controller takes joints in the order {', '.join(found.order)} and '{robot.name}' has "
+            f"the robot's controller takes joints in the order {', '.join(found.order)}, but '{robot.name}' has "
             f"{', '.join(own)}: commands would go to the wrong joints"
         )
 
@@ -178,24 +181,24 @@ def _check_model(found: RobotIdentity, robot: Robot) -> None:
     theirs = UNIVERSAL.search(found.model or "")
     ours = UNIVERSAL.search(robot.name)
     if theirs is not None and ours is not None and theirs[1] != ours[1]:
-        raise Infeasible(f"the robot is a {found.model} and its file is of '{robot.name}': this is another robot")
+        raise Infeasible(f"the robot is a {found.model}, but its file describes '{robot.name}': this is another robot")
 
 
 def _sentence(found: RobotIdentity, robot: Robot, undescribed: str) -> str:
     told = [f"model {found.model}"] * (found.model is not None)
     told += [f"serial number {found.serial}"] * (found.serial is not None)
     told += [f"joints {listed(list(found.joints or ()))}"] * (found.joints is not None)
-    told += ["commands in their order"] * (found.order is not None)
-    told += ["not in which order it takes commands"] * (found.joints is not None and found.order is None)
+    told += ["the order of commands"] * (found.order is not None)
+    told += ["but not the order of commands"] * (found.joints is not None and found.order is None)
     if found.description is not None:
         same = (
             f"a description that was not compared ({undescribed})" if undescribed else "a description of the same axes"
         )
         told.append(same)
     if not told:
-        return f"this driver cannot tell which robot it moves: see to it that it is '{robot.name}'"
-    unsure = "" if found.joints is not None or _is_known(found, robot) else f"; see to it that it is '{robot.name}'"
-    return f"the robot tells {', '.join(told)}{unsure}"
+        return f"this driver cannot identify the robot that it moves; make sure that it is '{robot.name}'"
+    unsure = "" if found.joints is not None or _is_known(found, robot) else (f"; make sure that it is '{robot.name}'")
+    return f"the robot reports {', '.join(told)}{unsure}"
 
 
 def _is_known(found: RobotIdentity, robot: Robot) -> bool:

@@ -52,7 +52,7 @@ def _mute(sentence: str) -> None:
 def check_speeds(speeds: Sequence[float]) -> None:
     """Raise an error for invalid speeds."""
     if not speeds or not all(SLOWEST <= speed <= 1 for speed in speeds):
-        raise InputError(f"speeds are parts of the motion's own, from {SLOWEST:g} to 1")
+        raise InputError(f"speeds are fractions of the trajectory's own speed, from {SLOWEST:g} to 1")
 
 
 def check_first(speeds: Sequence[float]) -> None:
@@ -60,8 +60,8 @@ def check_first(speeds: Sequence[float]) -> None:
     if speeds[0] > FIRST * (1 + 1e-9):
         usual = ",".join(f"{100 * speed:g}" for speed in SPEEDS)
         raise InputError(
-            f"a real robot begins with at most {100 * FIRST:g} % of the speed, not with {100 * speeds[0]:g} %: give "
-            f"--speeds {usual}"
+            f"a real robot must begin with at most {100 * FIRST:g} % of the speed, not with {100 * speeds[0]:g} "
+            f"%; give --speeds {usual}"
         )
 
 
@@ -121,7 +121,7 @@ def climb(
         check_first(speeds)
     if not PERIODS[0] <= driver.period <= PERIODS[1] * (1 + 1e-9):
         raise InputError(
-            f"robots take a command every {PERIODS[0]:g} to {PERIODS[1]:g} s, not every {driver.period:g} s"
+            f"the command period of a robot must be {PERIODS[0]:g} to {PERIODS[1]:g} s, not {driver.period:g} s"
         )
     logs: list[RungLog] = []
     for speed in speeds:
@@ -157,8 +157,8 @@ class _Clocks:
             return ""
         how = "faster" if told > passed else "slower"
         return (
-            f"the robot's clock runs {how} than this computer's: its stamps went on by {told:.3g} s in {passed:.3g} s; "
-            "see to its time"
+            f"the robot's clock runs {how} than this computer's: its time stamps advanced by {told:.3g} s in "
+            f"{passed:.3g} s; correct the robot's clock"
         )
 
     def left(self, wall: float) -> float:
@@ -236,7 +236,7 @@ class _Rung:
             except Exception as err:  # whatever it is, the log must not be lost
                 failed = _first_line(err)
                 break
-        return f"the stop failed, too ({failed}): press the emergency stop"
+        return f"stopping the robot failed as well ({failed}): press the emergency stop"
 
     def _begin(self) -> str:
         """Check the robot's initial position; returns the reason not to begin, or an empty text."""
@@ -266,12 +266,12 @@ class _Rung:
         if now is None:
             return None
         if not np.isfinite(now.t):  # by which the motion goes on
-            raise DriverError("the robot tells no time")
+            raise DriverError("the robot reports no time stamps")
         q = np.array(now.q, float)  # drivers may tell every state from one buffer
         effort = None if now.effort is None else np.array(now.effort, float)
         for what, values in (("positions", q), ("efforts", effort)):
             if values is not None and values.shape != (len(self.guard.names),):
-                raise DriverError(f"the robot tells {values.size} {what} of {len(self.guard.names)} joints")
+                raise DriverError(f"the robot reports {values.size} {what} for {len(self.guard.names)} joints")
         return JointReading(float(now.t), q, effort)
 
     def _go(self) -> str:
@@ -330,7 +330,9 @@ class _Rung:
         return self.silent >= WATCHDOG
 
     def _silence(self) -> str:
-        return f"the robot told nothing new for {WATCHDOG} periods ({1e3 * WATCHDOG * self.driver.period:.3g} ms)"
+        return (
+            f"the robot reported no new state for {WATCHDOG} periods ({1000.0 * WATCHDOG * self.driver.period:.3g} ms)"
+        )
 
     def _log(self, aborted: str) -> RungLog:
         n = len(self.guard.names)

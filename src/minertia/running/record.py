@@ -188,25 +188,25 @@ def require_rehearsed(
 
     limits: digest of the checked limits; None skips the comparison.
     """
-    how = f"run it with --driver {SIMULATED} first and give its {FILE} with --rehearsed"
+    how = f"run it first with --driver {SIMULATED} and give the resulting {FILE} with --rehearsed"
     if path is None:
-        raise MinertiaError(f"this motion was not rehearsed on a simulated robot: {how}")
+        raise MinertiaError(f"this trajectory was not rehearsed on a simulated robot: {how}")
     record = read_record(path)
     aborted = record.get("aborted")
     if record.get("driver") != SIMULATED or record.get("passed") is not True or aborted != "":
         why = aborted or "it was not run on a simulated robot"
-        raise MinertiaError(f"the rehearsal in '{path}' was not passed ({why}): {how}")
+        raise MinertiaError(f"the rehearsal in '{path}' did not pass ({why}): {how}")
     for key, own, said in (
-        ("motion", motion_digest(motion), "is of another motion"),
-        ("description", robot_digest(robot), "is of another robot, or its file was changed since"),
-        ("limits", limits, "was held against other limits"),
+        ("motion", motion_digest(motion), "belongs to another trajectory"),
+        ("description", robot_digest(robot), "belongs to another robot, or the robot file was changed since"),
+        ("limits", limits, "used other limits"),
     ):
         if own is not None and record.get(key) != own:
             raise MinertiaError(f"the rehearsal in '{path}' {said}: {how}")
     told = _number(record.get("rate"))
     if told is None or not abs(told - rate) <= SAME_RATE * rate:
-        had = "no rate" if told is None else f"{told:g} commands a second"
-        raise MinertiaError(f"the rehearsal in '{path}' had {had}, not {rate:g}: give that --rate, or {how}")
+        had = "no rate" if told is None else f"{told:g} commands per second"
+        raise MinertiaError(f"the rehearsal in '{path}' used {had}, not {rate:g}: give that --rate, or {how}")
     speeds = record.get("speeds")
     reached = [_number(s) for s in speeds] if isinstance(speeds, list) else []
     if not any(s is not None and speed <= s <= 1 for s in reached):
@@ -234,7 +234,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
     except DocumentError as err:
         raise DescriptionError(str(err), file=path, line=err.line) from None
     if len(data) > LARGEST or not has_seal(data):  # of the bytes that were read, whatever the file is by now
-        raise MinertiaError(f"'{path}' is not a record that minertia wrote, or it was changed since: rehearse again")
+        raise MinertiaError(f"'{path}' is not a record that minertia wrote, or it was changed since; rehearse again")
     if document.get("format") != FORMAT:
-        raise DescriptionError(f"only format {FORMAT} can be read: rehearse again", file=path)
+        raise DescriptionError(f"only format {FORMAT} can be read; rehearse again", file=path)
     return document

@@ -45,7 +45,7 @@ class RosbridgeDriver(Driver):
         wait: float | None = None,
     ) -> None:
         if len(set(names)) != len(names):
-            raise InputError("joints of a ROS 2 robot need names of their own")
+            raise InputError("every joint of a ROS 2 robot needs a unique name")
         client = load("websockets.sync.client", "rosbridge")
         self._closed = load("websockets.exceptions", "rosbridge").WebSocketException
         self.names, self.period = tuple(names), 1.0 / rate
@@ -56,7 +56,10 @@ class RosbridgeDriver(Driver):
         try:
             self.link = self.open.enter_context(client.connect(url, open_timeout=OPENING, max_size=LONGEST, proxy=None))
         except (OSError, self._closed) as err:
-            raise DriverError(f"rosbridge at '{url}' cannot be reached ({err.__class__.__name__})") from None
+            raise DriverError(
+                f"rosbridge at '{url}' cannot be reached ({err.__class__.__name__}); check the "
+                "address and that it is running"
+            ) from None
         self._send(op="subscribe", topic=states, type=STATE_TYPE)
         self._send(op="advertise", topic=commands, type=COMMAND_TYPE)
 
@@ -97,7 +100,7 @@ class RosbridgeDriver(Driver):
         except TimeoutError:
             return None
         except (OSError, self._closed):
-            raise DriverError("rosbridge ended the connection") from None
+            raise DriverError("rosbridge closed the connection") from None
         return data if isinstance(data, str) else data.decode("utf-8", "replace")
 
     def _reading(self, text: str) -> JointReading | None:
@@ -109,7 +112,7 @@ class RosbridgeDriver(Driver):
             state = message["msg"]
             where = {name: k for k, name in enumerate(state["name"])}
             if len({len(where), len(state["name"]), len(state["position"])}) != 1:
-                raise ValueError("names that come twice, or more of them than positions")
+                raise ValueError("repeated names, or more names than positions")
             if not where.keys() >= set(self.names):
                 return None
             order = [where[name] for name in self.names]
@@ -117,7 +120,7 @@ class RosbridgeDriver(Driver):
             t = float(stamp["sec"]) + 1e-9 * float(stamp["nanosec"])
             return JointReading(t, _picked(state["position"], order), _efforts(state.get("effort"), order, len(where)))
         except (DocumentError, KeyError, IndexError, TypeError, ValueError, AttributeError):
-            raise DriverError(f"rosbridge told something on {self.states} that is no JointState") from None
+            raise DriverError(f"rosbridge sent a message on {self.states} that is not a JointState") from None
 
     def command(self, q: Array, qd: Array) -> None:
         """Send a position command."""
@@ -140,7 +143,7 @@ class RosbridgeDriver(Driver):
         try:
             self.link.send(json.dumps(message))
         except (OSError, self._closed):
-            raise DriverError("rosbridge ended the connection") from None
+            raise DriverError("rosbridge closed the connection") from None
 
 
 def _message(text: str | None) -> dict[str, Any]:

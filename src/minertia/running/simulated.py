@@ -132,7 +132,7 @@ class SimulatedRobot:
     def state(self) -> dict[str, Any]:
         """Reported state."""
         if not np.all(np.abs(self.plant.qd) < RUNAWAY):
-            raise DriverError("the simulated robot went out of control")
+            raise DriverError("the simulated robot became unstable")
         q = self.sensors.position(self.plant.q)
         effort = self.sensors.effort(0.5 * (self.held + self.wanted))
         return {"t": self.t, "q": q.tolist(), "effort": effort.tolist()}
@@ -260,7 +260,7 @@ class Lines:
         """Next line; None at the end, TimeoutError where none arrives in time (partial data are kept)."""
         while b"\n" not in self.data:
             if len(self.data) > LONGEST:
-                raise DriverError(f"a line of more than {LONGEST} bytes came from the robot")
+                raise DriverError(f"the robot sent a line of more than {LONGEST} bytes")
             part = self.source.recv(4096)
             if not part:
                 return None
@@ -292,7 +292,7 @@ class LoopbackDriver(Driver):
         except OSError:
             text = None
         if text is None:
-            raise DriverError("the robot ended the connection")
+            raise DriverError("the robot closed the connection")
         return self._reading(text)
 
     def _reading(self, text: str) -> JointReading:
@@ -301,7 +301,7 @@ class LoopbackDriver(Driver):
             t = float(_numbers([message["t"]], 1)[0])
             return JointReading(t, _numbers(message["q"], self.n), _numbers(message["effort"], self.n))
         except (DocumentError, InputError, KeyError, TypeError, AttributeError):
-            raise DriverError("the robot told something that is no state") from None
+            raise DriverError("the robot sent a message that is not a valid state") from None
 
     def command(self, q: Array, qd: Array) -> None:
         """Send a position command and the velocity there."""
@@ -319,11 +319,11 @@ class LoopbackDriver(Driver):
         try:
             self.socket.sendall(json.dumps(message).encode() + b"\n")
         except OSError:
-            raise DriverError("the robot ended the connection") from None
+            raise DriverError("the robot closed the connection") from None
 
 
 def _numbers(values: Any, n: int) -> Array:
     """Finite numbers (n,) from a message."""
     if not isinstance(values, list) or len(values) != n or not all(isinstance(v, (int, float)) for v in values):
-        raise InputError(f"a message needs lists of {n} numbers")
+        raise InputError(f"a message must contain lists of {n} numbers")
     return np.array(values, float)

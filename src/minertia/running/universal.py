@@ -62,7 +62,7 @@ class UniversalDriver(Driver):
                 return JointReading(t, self._six(q), self._six(current))
             time.sleep(self.period / LOOKS)
         if not self.receive.isConnected():
-            raise DriverError("the robot ended the connection")
+            raise DriverError("the robot closed the connection")
         return None
 
     def command(self, q: Array, qd: Array) -> None:
@@ -71,7 +71,7 @@ class UniversalDriver(Driver):
             has_stopped = self.receive.isProtectiveStopped() or self.receive.isEmergencyStopped()
             is_taken = not has_stopped and self.control.servoJ(q.tolist(), 0.0, 0.0, self.period, LOOKAHEAD, GAIN)
         if not is_taken:
-            raise DriverError("the robot has stopped itself" if has_stopped else "the robot took no command")
+            raise DriverError("the robot has stopped by itself" if has_stopped else "the robot rejected the command")
 
     def stop(self) -> None:
         """Decelerate and stop."""
@@ -88,7 +88,7 @@ class UniversalDriver(Driver):
     def _six(self, values: list[float]) -> Array:
         found = np.array(values, float)
         if found.shape != (JOINTS,):
-            raise DriverError(f"the robot told {found.size} numbers for {JOINTS} joints")
+            raise DriverError(f"the robot sent {found.size} numbers for {JOINTS} joints")
         return found
 
 

@@ -87,11 +87,12 @@ class Adaptation:
     def sentence(self) -> str:
         """Result as a message."""
         if self.ran_away is not None:
-            return f"the adaptive law did not keep the arm under control (at {self.ran_away:.2g} s)"
+            return f"the adaptive controller became unstable (at {self.ran_away:.2g} s)"
         before, during, after = (1e3 * e for e in (self.before, self.at_pick_up, self.after))
         return (
-            f"with {self.load:.3g} kg taken up, error {before:.3g} before, {during:.3g} in the pass of the pick-up, "
-            f"{after:.3g} mrad or mm {self.seconds_after:.3g} s after; without adaptation {1e3 * self.fixed[-1]:.3g}"
+            f"with a payload of {self.load:.3g} kg, error {before:.3g} before, {during:.3g} in the pass of the "
+            f"pick-up, {after:.3g} mrad or mm {self.seconds_after:.3g} s after; without adaptation "
+            f"{1000.0 * self.fixed[-1]:.3g}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -122,8 +122,8 @@ def _require_simulable(robot: Robot, j: int, effects: Sequence[ActingEffect]) ->
         is_steep = row.is_bounded and not row.is_dry and "qd" in row.inputs
         if is_steep or {"load", "temperature"} & {*row.inputs}:
             raise InputError(
-                f"a plant with closed loops has no {row.meaning.split(',')[0]} ({row.name}{j + 1} of '{robot.name}') "
-                "yet; rehearse without it"
+                f"the simulation of closed loops does not support {row.meaning.split(',')[0]} yet "
+                f"({row.name}{j + 1} of '{robot.name}'); rehearse without it"
             )
 
 

@@ -44,8 +44,8 @@ def validate_in_mujoco(
     does not simulate are listed in the remarks.
     """
     if not STEPS[0] <= step <= STEPS[1]:
-        raise InputError(f"MuJoCo's step is between {STEPS[0]:g} and {STEPS[1]:g} s, not {step:g} s")
-    known = with_efforts(model if isinstance(model, Model) else read_model(model), "a repetition in MuJoCo")
+        raise InputError(f"the time step of MuJoCo must be between {STEPS[0]:g} and {STEPS[1]:g} s, not {step:g} s")
+    known = with_efforts(model if isinstance(model, Model) else read_model(model), "a simulation in MuJoCo")
     campaign = campaign_like(known, logs)
     found = []
     for log in campaign.validate:
@@ -75,7 +75,7 @@ def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
     try:
         plant = mujoco.MjModel.from_xml_string(to_position_mjcf(model))
     except ValueError as err:
-        raise MinertiaError(f"MuJoCo does not take this robot: {str(err).splitlines()[0]}") from None
+        raise MinertiaError(f"MuJoCo rejects this robot: {str(err).splitlines()[0]}") from None
     count = max(1, round(log.period / step))
     plant.opt.timestep = log.period / count
     data = mujoco.MjData(plant)

@@ -72,9 +72,9 @@ class Detection:
     def sentence(self) -> str:
         """Result as a message."""
         return (
-            f"{self.soon} of {plural(len(self.delays), 'collision')} of {self.force:.3g} N felt within "
-            f"{1e3 * SOON:.0f} ms; {plural(self.alarms, 'false alarm')} in {self.seconds:.0f} s of motion, at most "
-            f"{self.per_hour:g} an hour stated"
+            f"{self.soon} of {plural(len(self.delays), 'collision')} of {self.force:.3g} N detected within "
+            f"{1000.0 * SOON:.0f} ms; {plural(self.alarms, 'false alarm')} in {self.seconds:.0f} s of motion, "
+            f"specified rate at most {self.per_hour:g} per hour"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def _watched(rig: Rig, number: int, length: float, touch: Touch | None = None) -
     log = rig.plant(number).run(controller, trajectory, listener=watch, touch=touch)
     if log.ran_away is not None:
         raise MinertiaError(
-            f"the simulated arm went out of control at {log.ran_away:.3g} s, so that no collision could be tried; give "
-            "the drives of the robot's file rotor inertias and friction, or a higher rate"
+            f"the simulated arm became unstable at {log.ran_away:.3g} s, so no collision could be simulated; give "
+            "the drives in the robot file rotor inertias and friction, or use a higher rate"
         )
     return log, *watch.result()
 
@@ -229,7 +229,7 @@ def _hands(rig: Rig, log: PlantLog, count: int) -> list[_Hand]:
             efforts = plant.on_coordinates(jacobian).T @ u
             found.append(_Hand(k, u, efforts, np.abs(log.true_qd[k]) > SLIDES))
     if not found:
-        raise Infeasible("the hand of this robot does not move, so that nothing can be hit")
+        raise Infeasible("the end-effector of this robot does not move, so no collision can be simulated")
     return found
 
 

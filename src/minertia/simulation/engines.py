@@ -96,7 +96,7 @@ def _check_possible(robot: Robot) -> None:
         reason = None if ten is None else impossible(ten)
         if reason is not None:
             raise Infeasible(
-                f"MuJoCo cannot move link '{joint.link or joint.name}': {reason}; correct it in the robot's file"
+                f"MuJoCo cannot simulate link '{joint.link or joint.name}': {reason}; correct it in the robot file"
             )
 
 
@@ -105,7 +105,7 @@ def compiled_spec(spec: Any, robot: Robot) -> Any:
     try:
         return spec.compile()
     except ValueError as err:
-        raise Infeasible(f"MuJoCo refuses the robot '{robot.name}': {str(err).splitlines()[0]}") from None
+        raise Infeasible(f"MuJoCo rejects the robot '{robot.name}': {str(err).splitlines()[0]}") from None
 
 
 # ---------------------------------------------------------------------- Pinocchio
@@ -183,14 +183,14 @@ def _not_pinocchio(robot: Robot) -> list[Note]:
     notes = unheld_motors(robot, (), "Pinocchio")
     for joint in robot.joints:
         if joint.follows is not None:
-            text = "it follows another joint, but moves by itself in Pinocchio: give it that joint's motion"
+            text = "it follows another joint, but is independent in Pinocchio; give it that joint's motion"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     if robot.open_cuts:
         names = ", ".join(f"'{cut.name}'" for cut in robot.open_cuts)
-        text = f"its loops ({names}) are open in Pinocchio's model; give them as constraints to constraintDynamics"
+        text = f"its loops ({names}) are open in the Pinocchio model; give them as constraints to constraintDynamics"
         notes.append(Note("warning", "robot", text))
     if not _is_depth_first(robot):
-        text = "its branches are not numbered one after the other, as crba and aba of Pinocchio need; rnea does not"
+        text = "its branches are not numbered consecutively, which crba and aba of Pinocchio require (rnea does not)"
         notes.append(Note("warning", "robot", text))
     return notes
 
@@ -213,7 +213,9 @@ def _is_depth_first(robot: Robot) -> bool:
 def _robot(given: RobotLike) -> Robot:
     robot = as_robot(given)
     if len({joint.name for joint in robot.joints}) < robot.n_joints:
-        raise MinertiaError(f"two joints of '{robot.name}' have one name, which other programs refuse; rename one")
+        raise MinertiaError(
+            f"two joints of '{robot.name}' have the same name, which other programs reject; rename one of them"
+        )
     return robot.numeric
 
 

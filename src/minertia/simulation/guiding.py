@@ -51,8 +51,9 @@ class Guiding:
     def sentence(self) -> str:
         """Result as a message."""
         return (
-            f"a hand of at most {self.force:.3g} N moved the arm by {1e3 * self.travelled:.3g} mm; let go, it drifted "
-            f"{1e3 * self.drift:.2g} mm in {self.free:g} s ({1e3 * self.fallen:.0f} mm without compensation)"
+            f"a hand force of at most {self.force:.3g} N moved the arm by {1000.0 * self.travelled:.3g} mm; after "
+            f"release it drifted {1000.0 * self.drift:.2g} mm in {self.free:g} s ({1000.0 * self.fallen:.0f} mm "
+            "without compensation)"
         )
 
     def to_dict(self) -> dict[str, Any]:

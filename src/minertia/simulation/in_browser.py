@@ -31,7 +31,7 @@ def _compiler() -> str:
     clang, linker = shutil.which("clang"), shutil.which("wasm-ld")
     if clang is None or linker is None:
         missing = " and ".join(name for name, found in (("clang", clang), ("wasm-ld (lld)", linker)) if found is None)
-        raise CompilerMissing(f"the model cannot run in the page: {missing} is missing here; apt install clang lld")
+        raise CompilerMissing(f"the model cannot run in the page: {missing} is not installed; apt install clang lld")
     return clang
 
 

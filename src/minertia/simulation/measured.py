@@ -30,8 +30,8 @@ def recording_of(log: PlantLog, joints: tuple[str, ...] = (), source: str = "") 
     """
     if log.ran_away is not None:
         raise MinertiaError(
-            f"the simulated arm went out of control at {log.ran_away:.3g} s: its links are too light for the "
-            "controller; give the drives of the robot's file rotor inertias and friction"
+            f"the simulated arm became unstable at {log.ran_away:.3g} s: its links are too light for the "
+            "controller; give the drives in the robot file rotor inertias and friction"
         )
     q = (7 * (log.q[1:-2] + log.q[2:-1]) - log.q[:-3] - log.q[3:]) / 12
     t = 0.5 * (log.t[1:-2] + log.t[2:-1])
@@ -64,7 +64,9 @@ def moving(recording: Recording, cutoff_hz: float) -> Moving:
     around = 2 * round(GUARD * motion.rate_hz) + 1
     keep = np.convolve(still, np.ones(around), "same") < 0.5
     if keep.sum() < 10:
-        raise MinertiaError("some joint stands still at nearly all times; take a longer or a livelier motion")
+        raise MinertiaError(
+            "some joint stands still nearly all the time; use a longer trajectory or one with more motion"
+        )
     t, q, qd, qdd, tau = (getattr(motion, name)[keep] for name in ("t", "q", "qd", "qdd", "tau"))
     return Moving(t, q, qd, qdd, tau, float(keep.mean()))
 

@@ -89,7 +89,7 @@ class PayloadListener:
         every: int = 5,
     ) -> None:
         if not (memory > 0 and period > 0 and every >= 1):
-            raise Infeasible("an estimate on line needs a positive memory and period, and at least one sample")
+            raise Infeasible("on-line estimation needs a positive memory and period, and at least one sample")
         self.period, self.model, self.every = period, model, every
         self.columns = load_columns(robot)
         sigma = np.broadcast_to(np.asarray(noise, float), (robot.n,))

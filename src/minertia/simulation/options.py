@@ -38,18 +38,18 @@ class RehearsalOptions(Declared):
     starts: int = like(MotionSearch, "starts", 1, command="")
     resolution: float | None = option(
         None,
-        "Resolution of the encoders; 0 for perfect ones.",
+        "Resolution of the encoders; 0 for ideal encoders.",
         unit="rad or m",
         range=(0, 1),
         command="resolution",
-        otherwise=f"{TURN_STEP:g} rad, and {SLIDE_STEP:g} m where a joint slides",
+        otherwise=f"{TURN_STEP:g} rad for revolute and {SLIDE_STEP:g} m for prismatic joints",
     )
     cutoff: float = option(20.0, "Cut-off of the low-pass on positions.", unit="Hz", above=0, command="cutoff")
     seed: int = like(MotionSearch, "seed", help="Random seed of the trajectories and the noise.")
     delay: float = option(0.0, "Delay from a command to its effort.", unit="s", range=(0, 10), command="delay")
     stribeck: float = option(
         0.0,
-        "Static friction beyond Coulomb friction, relative to it (Stribeck effect).",
+        "Static friction in excess of Coulomb friction, relative to it (Stribeck effect).",
         range=(0, 100),
         command="stribeck",
     )
@@ -75,10 +75,13 @@ class RehearsalOptions(Declared):
         object.__setattr__(self, "show", tuple(dict.fromkeys(self.show)))
         if self.rate * self.duration < FEWEST:
             count = round(self.rate * self.duration)
-            raise Infeasible(f"{self.rate:g} Hz over {self.duration:g} s are {count} samples; take at least {FEWEST}")
+            raise Infeasible(
+                f"{self.rate:g} Hz over {self.duration:g} s give {count} samples; at least {FEWEST} are needed"
+            )
         if self.cutoff >= MOST_CUTOFF * self.rate:
             raise Infeasible(
-                f"a filter at {self.cutoff:g} Hz needs a rate above {self.cutoff / MOST_CUTOFF:g} Hz, not {self.rate:g}"
+                f"a cut-off of {self.cutoff:g} Hz needs a rate above {self.cutoff / MOST_CUTOFF:g} Hz, not "
+                f"{self.rate:g}"
             )
 
     def resolutions(self, robot: Robot) -> tuple[float, ...]:

@@ -108,9 +108,9 @@ class Plant:
         temperature: ArrayLike | None = None,
     ) -> None:
         if not period > 0 or substeps < 1:
-            raise Infeasible("a plant needs a positive period and at least one step in each")
+            raise Infeasible("a simulated robot needs a positive period and at least one time step per period")
         if robot.is_floating:
-            raise Infeasible("a plant stands on the ground; read the robot with a fixed base")
+            raise Infeasible("a simulated robot needs a fixed base; read the robot with a fixed base")
         self.period, self.substeps, self.seed = period, substeps, seed
         self.flaws = imperfections or Imperfections()
         self.temperature = None if temperature is None else np.broadcast_to(np.asarray(temperature, float), (robot.n,))
@@ -188,7 +188,7 @@ class Plant:
         function that returns an external force on the last link, called once per period.
         """
         if trajectory.n != self.robot.n:
-            raise ShapeError(f"the trajectory has {trajectory.n} joints and '{self.robot.name}' has {self.robot.n}")
+            raise ShapeError(f"the trajectory has {trajectory.n} joints, but '{self.robot.name}' has {self.robot.n}")
         begun, pending = self.arm, sorted(events, key=lambda event: event[0])
         self.place(trajectory.q[0], trajectory.qd[0])
         count = round((trajectory.t[-1] - trajectory.t[0] + settle) / self.period) + 1

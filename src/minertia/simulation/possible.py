@@ -23,7 +23,10 @@ def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
         changed |= {f"{s}{j + 1}": float(v) for s, v in zip(LINK_SYMBOLS, nearest_possible(ten), strict=True)}
     if not links:
         return robot, ()
-    text = f"no body can have the inertia that the file gives {', '.join(links)}; the nearest possible one is simulated"
+    text = (
+        f"the inertia of {', '.join(links)} in the robot file is not physically consistent; the nearest "
+        "physically consistent one is simulated"
+    )
     return robot.with_parameters(changed), (text,)
 
 
@@ -34,4 +37,4 @@ def simulable_robot(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     if not found.has_input("temperature"):
         return found, notes
     warm = [e.name for e in EFFECTS if "temperature" in e.inputs]
-    return found.without_effects(warm), (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
+    return found.without_effects(warm), (*notes, f"temperature is not simulated: {', '.join(warm)} are omitted")

@@ -106,7 +106,7 @@ def _in_mujoco(file: Path, robot: Robot) -> Efforts:
     try:
         arm = mujoco.MjModel.from_xml_path(str(file))
     except ValueError as err:
-        raise UnreadableFile(f"MuJoCo does not read {file.name}: {err}") from None
+        raise UnreadableFile(f"MuJoCo cannot read {file.name}: {err}") from None
     names = [arm.joint(k).name for k in range(arm.njnt)]
     _check(robot, names, arm.nv)
     dofs = [int(arm.jnt_dofadr[names.index(name)]) for name in robot.coordinate_names]
@@ -142,7 +142,7 @@ def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
     try:
         arm = pin.buildModelFromUrdf(str(file))
     except (ValueError, RuntimeError) as err:
-        raise UnreadableFile(f"Pinocchio does not read {file.name}: {err}") from None
+        raise UnreadableFile(f"Pinocchio cannot read {file.name}: {err}") from None
     _check(robot, list(arm.names), arm.nv)
     joints = [arm.getJointId(name) for name in robot.coordinate_names]
     dofs = [int(arm.idx_vs[k]) for k in joints]
@@ -184,7 +184,7 @@ def _check(robot: Robot, names: list[str], freedom: int) -> None:
     Causes are a floating base, dependent joints, loops, or other names.
     """
     if freedom != robot.n or robot.is_floating or any(name not in names for name in robot.coordinate_names):
-        raise UnreadableFile("its joints are not the coordinates of the robot")
+        raise UnreadableFile("its joints do not match the coordinates of the robot")
 
 
 READERS: dict[str, Callable[[Path, Robot], Efforts]] = {

@@ -80,11 +80,14 @@ def rehearse(
     chosen = options or RehearsalOptions()
     robot = robot.numeric
     if robot.is_floating:
-        raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
+        raise Infeasible("a floating base has no motors; a rehearsal needs a robot with a fixed base")
     robot, notes = simulable_robot(robot)
     if robot.elastic:
         told = ", ".join(robot.coordinate_names[j] for j in robot.elastic)
-        notes = (*notes, f"{told} elastic: simulated so under position loops; where efforts are measured, as rigid")
+        notes = (
+            *notes,
+            (f"{told} elastic: simulated as elastic with the position servo, and as rigid where efforts are measured"),
+        )
     bounds = limits or motion_limits(robot)
     if out is None:
         return _RehearsalRun(robot, chosen, bounds, None, progress, notes).run(motions, with_control)
@@ -199,7 +202,9 @@ class _RehearsalRun:
                 recordings.append(recording_of(log, names, name))
                 self.result.stirred = stirred_up(log, s.rate, s.cutoff)
                 self.write(f"{name}-log.csv", recording_csv(recordings[-1]))
-            say(f"{len(recordings)} motions of {s.duration:g} s at {s.rate:g} Hz, {100 * s.noise:g} % torque noise")
+            say(
+                f"{len(recordings)} trajectories of {s.duration:g} s at {s.rate:g} Hz, {100 * s.noise:g} % torque noise"
+            )
         return recordings
 
     @property
@@ -225,7 +230,7 @@ class _RehearsalRun:
         result, s = self.result, self.options
         with self._step("filter") as say:
             moves, others = moving(training, s.cutoff), moving(unseen, s.cutoff)
-            say(f"{len(moves.t)} samples kept, {100 * (1 - moves.part):.0f} % left out where a joint turns back")
+            say(f"{len(moves.t)} samples retained, {100 * (1 - moves.part):.0f} % excluded near velocity reversals")
         with self._step("identify") as say:
             effects = tuple(robot_effects(self.robot))
             campaign = Campaign(self.robot, moves, Log(others, title="unseen"), effects=effects, estimator="wls")
@@ -239,19 +244,26 @@ class _RehearsalRun:
             )
             result.held_out = np.array(found.validation[0].joint_rmse)
             say(
-                f"{sum(abs(r.off) <= DEVIATIONS for r in result.returned)} of {len(result.returned)} parameters within "
-                f"{DEVIATIONS:g} deviations; held-out residual {result.over_floor:.3f} times the noise floor"
+                f"{sum(abs(r.off) <= DEVIATIONS for r in result.returned)} of {len(result.returned)} parameters "
+                f"within {DEVIATIONS:g} standard deviations; held-out residual {result.over_floor:.3f} times the "
+                "noise floor"
             )
         with self._step("significance") as say:
             result.significance = eliminate(found.observation, counts=False)
-            say(f"{len(result.significance.essential)} of {found.linear.count} parameters predict as well")
+            say(
+                f"a model with {len(result.significance.essential)} of {found.linear.count} parameters predicts as well"
+            )
         with self._step("physical") as say:
             result.model = with_efforts(found.model())
             if self.folder is not None:
                 path = self.folder / MODEL
                 write_model(result.model, path)
                 result.files.append(path)
-            say("a robot with these parameters can exist" if result.model.is_physical else "no real robot has these")
+            say(
+                "the parameters are physically consistent"
+                if result.model.is_physical
+                else ("the parameters are not physically consistent")
+            )
 
     def _springs(self) -> None:
         """Rehearse elastic joints under position servos with two encoders; the other steps take them as rigid."""
@@ -315,7 +327,10 @@ class _RehearsalRun:
             events = [(end / 3, loaded), (2 * end / 3, self.robot)]
             result.weighed = watch_payload(self.robot, trajectory, events, plant, model=model, gains=GAINS)
             values, deviations = result.weighed.at(0.66 * end)
-            say(f"{values[-1]:.3f} kg with a deviation of {deviations[-1]:.2g} kg found of {result.load:.3f} kg")
+            say(
+                f"payload estimate {values[-1]:.3f} kg with a standard deviation of {deviations[-1]:.2g} kg; true "
+                f"payload {result.load:.3f} kg"
+            )
 
     def _show(self, identified: Robot) -> None:
         """Demonstrate the generated controllers, and report those that cannot run."""
@@ -325,9 +340,12 @@ class _RehearsalRun:
             known = shown_robot(identified)
             with self._step("controllers") as say:
                 code = self._controllers(known)
-                say("adaptive law, momentum observer and gravity, written as C, compiled, and their self-test passed")
+                say(
+                    "adaptive controller, momentum observer and gravity generated as C, compiled, and their "
+                    "self-test passed"
+                )
         except MinertiaError as err:
-            result.skipped.append(f"controllers at work: {err}")
+            result.skipped.append(f"controllers in simulation: {err}")
             return
         flaws = replace(self._flaws, velocity_cutoff=SHOWN_CUTOFF, is_dithered=True)
         motion, period = result.unseen.motion, 1 / s.rate
@@ -355,7 +373,7 @@ def _compared(feedback: TrackingTable) -> str:
     best, other = (feedback.row(name) for name in ("computed torque", "PD + gravity"))
     lost = " and ".join(row.name for row in (best, other) if row.ran_away is not None)
     if lost:
-        return f"{lost} with these gains did not keep the arm under control"
+        return f"{lost} became unstable with these gains"
     return f"computed torque has {100 * sum(best.rms) / sum(other.rms):.2g} % of the error of PD + gravity"
 
 

@@ -36,12 +36,14 @@ def shown_robot(robot: Robot) -> Robot:
     for joint, ten in zip(robot.joints, robot.links, strict=True):
         why = "it has no mass" if ten is None or ten[9] <= 0 else impossible(ten)
         if why is not None:
-            raise Infeasible(f"adaptive control cannot begin with link '{joint.link or joint.name}': {why}")
+            raise Infeasible(f"adaptive control cannot start with link '{joint.link or joint.name}': {why}")
     return smooth_friction(robot, WIDTH)
 
 
 def shown_code(robot: Robot, folder: Path) -> CompiledCode:
     """Write the programs of all demonstrations into a folder and compile them."""
     if robot.open_cuts and (names := closing_of(robot.numeric).iterated_names):
-        raise Infeasible(f"they are shown on loops with a closed form, which those of {', '.join(names)} have not")
+        raise Infeasible(
+            f"controllers are simulated only on loops with a closed-form solution, which {', '.join(names)} do not have"
+        )
     return compiled_code(robot, folder, SHOWN_PROGRAMS)

@@ -41,7 +41,10 @@ class SoftLoops:
         pairs = zip(self.errors, self.impedances, strict=True)
         found = " and ".join(f"{100 * error:.2g} % at impedance {d:g}" for error, d in pairs)
         rigid = f"{100 * self.rigid:.1g} %"
-        return f"accelerations of MuJoCo, whose loops are soft, are off by {found}: {rigid} where they are rigid"
+        return (
+            f"accelerations of MuJoCo, whose loop constraints are soft, differ by {found}: {rigid} with rigid "
+            "constraints"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return as a dict of plain data, for JSON."""

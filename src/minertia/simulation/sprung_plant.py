@@ -49,12 +49,13 @@ class SprungPlant:
         self.mujoco: Any = mujoco_package()
         if self.robot.n != self.robot.n_joints or self.robot.cuts or self.robot.coupling is not None:
             raise Infeasible(
-                f"elastic joints are simulated on trees without followers or coupled motors, not on '{robot.name}'"
+                "elastic joints are simulated only for trees without dependent joints or coupled motors, not for "
+                f"'{robot.name}'"
             )
         lost = [name for name in self.robot.other_effects if split_name(name)[0] not in NATIVE]
         if lost:
             raise Infeasible(
-                f"{', '.join(lost)} cannot be simulated beside elastic joints; leave them out with --without"
+                f"{', '.join(lost)} cannot be simulated together with elastic joints; omit them with --without"
             )
         self.elastic = self.robot.elastic
         self.count = max(1, int(np.ceil(period / min(self._longest(), period))))
@@ -183,9 +184,9 @@ class SpringsRehearsed:
         """Result as a message."""
         told = [f"stiffness of {s.joint} {s.found:.4g}, {100 * s.error:+.2g} % off" for s in self.springs]
         rigid = (
-            "says that they are elastic"
+            "detects the elasticity"
             if len(self.rigid) == len(self.springs)
-            else ("says nothing of it" if not self.rigid else "says it of some")
+            else ("does not detect it" if not self.rigid else "says it of some")
         )
         return f"{'; '.join(told)}; a rigid fit {rigid}"
 
@@ -213,7 +214,9 @@ def rehearse_springs(
     for j, own in truth.elastic.items():
         k, d = values.get(f"KJ{j + 1}"), values.get(f"DJ{j + 1}")
         if k is None or d is None or own.stiffness is None or own.damping is None:
-            raise Infeasible(f"the motion does not show the spring of joint '{truth.coordinate_names[j]}'")
+            raise Infeasible(
+                f"the trajectory does not excite the spring of joint '{truth.coordinate_names[j]}'; use a faster one"
+            )
         springs.append(
             SpringReturned(
                 truth.coordinate_names[j], own.stiffness, k.value, k.deviation, own.damping, d.value, d.deviation

@@ -123,7 +123,7 @@ class TrackingError:
     @property
     def title(self) -> str:
         """Name, with a mark if the arm became unstable."""
-        return self.name if self.ran_away is None else f"{self.name} (out of control at {self.ran_away:.2g} s)"
+        return self.name if self.ran_away is None else f"{self.name} (unstable at {self.ran_away:.2g} s)"
 
     @property
     def relative(self) -> tuple[float, ...]:

@@ -57,12 +57,12 @@ class CampaignAsked(Asked):
         """Reject names and values that are not options of a campaign file."""
         for name, table in (self.__pydantic_extra__ or {}).items():
             if name not in CHANGED:
-                raise ValueError(f"there is no table '{name}' here; known: {', '.join(CHANGED)}")
+                raise ValueError(f"there is no table '{name}' here; known tables: {', '.join(CHANGED)}")
             known = {key: one for key, one in file_options()[name].items() if key not in USES}  # logs go by key
             keys = {key: one for one in known.values() for key in one.keys}
             for key, value in table.items():
                 if key not in keys:
-                    raise ValueError(f"there is no '{key}' here; known: {', '.join(keys)}")
+                    raise ValueError(f"there is no key '{key}' here; known keys: {', '.join(keys)}")
                 if not _can_be(keys[key], value):
                     raise ValueError(f"{name}.{key} must be {keys[key].must}")
         return self

@@ -15,7 +15,7 @@ from minertia.studio.project import CAMPAIGN, RUNS, STATE, Project, ProjectFile
 
 OF_NO_ROBOT = ("propose", "fleet")  # kinds of jobs: headers of logs, records of a store
 OF_CAMPAIGN = ("check", "identify")
-UNKNOWN = "made by an earlier version, which did not record its robot and files"
+UNKNOWN = "computed by an earlier version, which did not record its robot and files"
 MOST_NAMED = 3  # files in a sentence
 
 
@@ -84,7 +84,7 @@ def files_read(names: Iterable[str], folder: Path, out: Path) -> list[dict[str, 
 def refuse_changed(project: Project, made_of: Mapping[str, Any]) -> None:
     """Raise an error where the campaign has changed since a job was requested; its robot is given by name."""
     if "campaign" in made_of and made_of["campaign"] != project.campaign_digest():
-        raise InputError("the campaign was changed before this began; start it again for what is there now")
+        raise InputError("the campaign was changed before this job began; start it again")
 
 
 def bound(files: Sequence[Mapping[str, str]], started: float) -> dict[str, Any]:
@@ -105,13 +105,13 @@ def reasons(
     wanted = now.made_of(kind)
     found = _of_robot(made_of.get("robot"), wanted.get("robot"))
     if made_of.get("campaign") != wanted.get("campaign") and not found:
-        found.append("made before the campaign changed")
+        found.append("computed before the campaign changed")
     if made_of.get("changed"):
-        found.append("made while a file that it read changed")
+        found.append("computed while one of its input files changed")
     found += [why for why in _of_files(now, files) if why not in found]
-    found += [f"made of the model {title}, {why}" for title, why in _of_models(now, files)]
+    found += [f"computed from the model {title}, {why}" for title, why in _of_models(now, files)]
     for run in dict.fromkeys(name for file in files if (name := _run_of(file["name"]))):
-        found += [f"made of the model of {run}, {why}" for why in of_run(run)[:1]]
+        found += [f"computed from the model of {run}, {why}" for why in of_run(run)[:1]]
     return found
 
 
@@ -120,8 +120,8 @@ def _of_robot(then: Mapping[str, str] | None, now: Mapping[str, str] | None) -> 
         return []
     title = then.get("title", "another robot")
     if now is not None and now["title"] == title:
-        return [f"made before {title} changed"]
-    return [f"made for the robot {title}"]
+        return [f"computed before {title} changed"]
+    return [f"computed for the robot {title}"]
 
 
 def _of_files(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[str]:
@@ -129,8 +129,8 @@ def _of_files(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[str]:
     titles = {name: now.titles.get(now.project.folder / name, name) for name in changed}
     other = [titles[name] for name, is_other in changed.items() if is_other]
     gone = [titles[name] for name, is_other in changed.items() if is_other is None]
-    found = [f"made before {_listed(other)} changed"] if other else []
-    return [*found, f"made of {_listed(gone)}, which is gone"] if gone else found
+    found = [f"computed before {_listed(other)} changed"] if other else []
+    return [*found, f"computed from {_listed(gone)}, which no longer exists"] if gone else found
 
 
 def _of_models(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:

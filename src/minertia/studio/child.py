@@ -53,12 +53,10 @@ def main(task: JobTask, limits: JobLimits, pipe: Connection) -> None:
     except MinertiaError as err:
         pipe.send(("failed", _without_folder(str(err), task.folder)))
     except MemoryError:
-        pipe.send(("failed", "there is not enough memory for this; take less of it at once"))
+        pipe.send(("failed", "there is not enough memory for this job; reduce its size"))
     except Exception as err:  # whatever it is, the page has a sentence and the server goes on
         told = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
-        pipe.send(
-            ("failed", one_line(f"this should not have happened ({_without_folder(told, task.folder)}); report it"))
-        )
+        pipe.send(("failed", one_line(f"internal error ({_without_folder(told, task.folder)}); please report it")))
 
 
 def _done(task: JobTask, pipe: Connection) -> tuple[str, str, list[dict[str, str]]]:

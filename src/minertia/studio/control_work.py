@@ -82,9 +82,9 @@ def _followed(work: JobWork, arm: Robot, model: ControlModel, trajectory: Trajec
 
 def _sentence(error: TrackingError) -> str:
     if error.ran_away is not None:
-        return f"the arm went out of control at {error.ran_away:.2g} s"
+        return f"the arm became unstable at {error.ran_away:.2g} s"
     whole = 1e3 * float(np.sqrt(np.mean(np.square(error.rms))))
-    return f"error {whole:.3g} mrad or mm (root mean square of all joints), at most {1e3 * max(error.largest):.3g}"
+    return f"error {whole:.3g} mrad or mm (root mean square over all joints), at most {1000.0 * max(error.largest):.3g}"
 
 
 def _played(t: Array, q: Array, reference: Array | None = None) -> dict[str, Any]:
@@ -145,7 +145,9 @@ def _adaptive(shown: Adaptation) -> dict[str, Any]:
         "sentence": shown.sentence(),
         **_played(shown.t, shown.q),
         "curves": [
-            _curves(shown.t, errors, "error, half a second's mean", "mrad or mm", ("adapting", "without adaptation")),
+            _curves(
+                shown.t, errors, "error, averaged over half a second", "mrad or mm", ("adapting", "without adaptation")
+            ),
             _curves(shown.t, mass, "mass of the last link", "kg", ("estimated", "true, with the load")),
         ],
     }
@@ -159,6 +161,6 @@ def _guided(shown: Guiding) -> dict[str, Any]:
         **_played(shown.t, shown.q),
         "curves": [
             _curves(shown.t, shown.pulled[:, None], "force of the hand", "N", ("force",)),
-            _curves(shown.t, 1e3 * shown.way[:, None], "way of the gripped point", "mm", ("way",)),
+            _curves(shown.t, 1e3 * shown.way[:, None], "displacement of the gripped point", "mm", ("way",)),
         ],
     }

@@ -76,7 +76,7 @@ def _private_text(path: Path) -> str:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, encoding="utf-8") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not _is_ours(os.fstat(descriptor)):
-            raise OSError("not a file of this user alone")
+            raise OSError("the file must be owned and readable by this user only")
         return file.read(10_000)
 
 

@@ -27,9 +27,9 @@ def fleet(work: JobWork, asked: FleetJob) -> tuple[dict[str, Any], str]:
     """Evaluate the records of a store, and write the same page as the command."""
     store = work.project.store(asked.store)
     own = Fleet.open(store.path)
-    work.tell("judging every robot and day", 0.1)
+    work.tell("assessing every robot and day", 0.1)
     found = own.drift(options=asked.drift)
-    work.tell("writing the page", 0.8)
+    work.tell("writing the report", 0.8)
     conflicts = [str(fault) for fault in own.conflicts()]
     faults = [*conflicts, *map(str, (*found.faults, *found.no_longer, *found.left_out))]
     arithmetic = sorted({row.arithmetic for row in own.rows()})

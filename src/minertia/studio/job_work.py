@@ -45,4 +45,4 @@ class JobWork:
 
     def robot_title(self, model: object = None) -> str:
         """Display name of the robot."""
-        return self.project.file(str(model), "model").title if model else "the robot's file"
+        return self.project.file(str(model), "model").title if model else "the robot file"

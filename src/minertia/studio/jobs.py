@@ -108,7 +108,7 @@ class Jobs:
                 if job.state == RUNNING:
                     end_orphan(job.process)
                     job.state, job.ended = INTERRUPTED, time.time()
-                    job.sentence = "the studio was stopped while this ran; nothing of it was written; start it again"
+                    job.sentence = "the studio was stopped while this job ran, and nothing was written; start it again"
                     self._record(job)
 
     # ------------------------------------------------------------------ asking
@@ -142,7 +142,7 @@ class Jobs:
                 if (job.kind, job.settings, job.digest) == (kind, asked, digest):
                     return job
             if len(running) >= MOST or (kind in LONG and sum(job.kind in LONG for job in running) >= MOST_LONG):
-                raise Busy("other jobs run already; wait for one of them, or cancel it")
+                raise Busy("other jobs are already running; wait for one of them, or cancel it")
             job = self._begun(Job(self._free_name(kind), kind, asked, digest, made_of=dict(made_of or {})))
             self._jobs[job.name] = job
         self._launch(job)
@@ -164,7 +164,7 @@ class Jobs:
         job = self.get(name)
         with self.news:
             if job.state == RUNNING:
-                self._end(job, CANCELLED, "cancelled; nothing of it was written")
+                self._end(job, CANCELLED, "cancelled; nothing was written")
         self._kill(name)
         return job
 
@@ -173,7 +173,7 @@ class Jobs:
         for job in self.all():
             if job.state == RUNNING:
                 with self.news:
-                    self._end(job, INTERRUPTED, "the studio was stopped while this ran; start it again")
+                    self._end(job, INTERRUPTED, "the studio was stopped while this job ran; start it again")
                 self._kill(job.name)
         for thread in list(self._threads):
             thread.join(GRACE)
@@ -204,11 +204,15 @@ class Jobs:
         try:
             while job.state == RUNNING:
                 if time.monotonic() > end:
-                    self._finish(job, FAILED, f"it took longer than {self.limits.seconds} s and was stopped")
+                    self._finish(job, FAILED, f"the job took longer than {self.limits.seconds} s and was stopped")
                 elif pipe.poll(0.5):
                     self._heard(job, pipe.recv())
         except EOFError:
-            self._finish(job, FAILED, "its process ended without a word; it may have taken too much memory or time")
+            self._finish(
+                job,
+                FAILED,
+                "the process of the job ended without a message; it may have exceeded the memory or time limit",
+            )
         finally:
             if job.state in (DONE, FAILED):
                 process.join(GRACE)  # it has said its last word and ends by itself
@@ -271,7 +275,10 @@ def _taken(folder: Path) -> Callable[[], None]:
     try:
         return claimed(folder / RUNS)
     except BlockingIOError:
-        sentence = f"another studio has '{visible(folder.name)}' open; go on in its page, or stop it before this one"
+        sentence = (
+            f"another studio has '{visible(folder.name)}' open; continue in its page, or stop it before "
+            "starting this one"
+        )
         raise InputError(sentence) from None
 
 

@@ -35,7 +35,7 @@ class RobotJob(Declared):
 
     rotors: bool = option(True, "Rotor inertias.")
     friction: bool = option(False, "Friction and offsets.")
-    robot: str = option("", "Version of the robot's file that was read.")
+    robot: str = option("", "Version of the robot file that was read.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,14 +81,14 @@ class ExciteJob(Declared):
     shape: MotionShape = option(MotionShape(), table="")
     optimality: Optimality = option(Optimality(), table="")
     search: MotionSearch = option(MotionSearch(starts=1), table="")
-    limits: LimitOptions = option(LimitOptions(), "Limits of the motion, as a file of limits states them.")
+    limits: LimitOptions = option(LimitOptions(), "Limits of the trajectory, as in a limits file.")
 
 
 @dataclass(frozen=True, repr=False)
 class GenerateJob(Declared):
     """Generate code."""
 
-    model: str | None = option(None, "Model, by key.", pattern=KEY, otherwise="the robot of the file")
+    model: str | None = option(None, "Model, by key.", pattern=KEY, otherwise="the robot of the robot file")
     code: CodeFiles = option(CodeFiles(), table="")
     arithmetic: Arithmetic = option(Arithmetic(), table="")
 
@@ -104,8 +104,10 @@ class RehearseJob(Declared):
 class ControlJob(Declared):
     """Simulate an arm that tracks a trajectory."""
 
-    arm: str | None = option(None, "Model of the arm, by key.", pattern=KEY, otherwise="the robot of the file")
-    known: str | None = option(None, "Model used by the controller.", pattern=KEY, otherwise="the robot of the file")
+    arm: str | None = option(None, "Model of the arm, by key.", pattern=KEY, otherwise="the robot of the robot file")
+    known: str | None = option(
+        None, "Model used by the controller.", pattern=KEY, otherwise="the robot of the robot file"
+    )
     seconds: float = option(4.0, "Duration of the trajectory.", unit="s", range=(0.5, 30))
     seed: int = like(MotionSearch, "seed", help="Random seed of the trajectory.")
     shows: tuple[str, ...] = option((), "Generated controllers to test.", choices=tuple(SHOWN), titles=SHOWN)
@@ -160,7 +162,7 @@ def read_job(kind: str, settings: Mapping[str, Any]) -> Any:
             found[one.name] = one.read(CheckedTable(given))
     missing = [one.key for one in options(JOBS[kind]) if one.default is ... and one.name not in found]
     if missing:
-        raise InputError(f"a job '{kind}' needs {' and '.join(missing)}, too")
+        raise InputError(f"a job '{kind}' also needs {' and '.join(missing)}")
     return JOBS[kind](**found)
 
 

@@ -59,8 +59,8 @@ class Outdated(InputError):
     def __init__(self, revision: str) -> None:
         self.revision = revision
         super().__init__(
-            "campaign.toml or the robot was changed elsewhere (in another tab, or by an editor) since this page read "
-            "it; reload to see that, or keep yours"
+            "campaign.toml or the robot was changed elsewhere (in another tab, or by an editor) since this page "
+            "read it; reload the page to see the change, or keep your version"
         )
 
 
@@ -124,7 +124,7 @@ class Project:
         for file in self.files():
             if file.key == key and file.kind in kinds:
                 return file
-        raise InputError(f"there is no {' or '.join(kinds)} of this key in the folder any more; load the page again")
+        raise InputError(f"the folder no longer contains this {' or '.join(kinds)}; reload the page")
 
     def stores(self) -> list[ProjectFile]:
         """Fleet stores in the folder; each is a folder with a key, of size 0."""
@@ -144,7 +144,7 @@ class Project:
         for found in self.stores():
             if found.key == key:
                 return found
-        raise InputError("there is no store of a fleet of this key in the folder any more; load the page again")
+        raise InputError("the folder no longer contains this fleet store; reload the page")
 
     def upload(self, kind: str, title: str, meshes: Sequence[str] = ()) -> Upload:
         """Target of an uploaded file of a kind in `ENDINGS`, under a random name with its given extension.
@@ -155,7 +155,9 @@ class Project:
         ending = next((e for e in endings if title.lower().endswith(e)), None)
         if ending is None:
             shown = visible(title[-LONGEST_TITLE:])
-            raise InputError(f"'{shown}' is not a {kind} that is known by its ending; known: {', '.join(endings)}")
+            raise InputError(
+                f"'{shown}' does not have the file name extension of a {kind}; known extensions: {', '.join(endings)}"
+            )
         make_folder(self.folder / UPLOADS)
         place = self.folder / UPLOADS / f"{kind}-{secrets.token_hex(6)}{ending}"
         own = [self.file(key, "mesh") for key in meshes]
@@ -425,7 +427,7 @@ class Upload:
             raise
 
 
-OWN_NAMES = "give meshes names of their own, or put the robot with its folders into the project's folder"
+OWN_NAMES = "give the meshes unique names, or put the robot with its folders into the project's folder"
 _XACRO = re.compile(r"<\s*xacro:|xmlns:xacro|\$\{|\$\(")
 _INCLUDE = re.compile(r"<\s*(include|!DOCTYPE|!ENTITY|plugin|extension)\b", re.IGNORECASE)
 _PLACES = ("file", "filename", "meshdir", "texturedir", "assetdir")
@@ -453,7 +455,10 @@ def with_meshes(content: bytes, names: Mapping[str, str]) -> bytes:
         path = found[1]
         if last(path) in names and known.setdefault(last(path), path) != path:
             first, second = (visible(own[-80:]) for own in (known[last(path)], path))
-            raise InputError(f"the file names both '{first}' and '{second}', of which one was dropped; {OWN_NAMES}")
+            raise InputError(
+                f"the file refers to both '{first}' and '{second}', but only one file of that name "
+                f"was uploaded; {OWN_NAMES}"
+            )
     return _FILE.sub(called, text).encode("utf-8", errors="surrogateescape")
 
 
@@ -463,14 +468,18 @@ def refuse_references(path: Path) -> None:
     if path.suffix in (".toml", ".par"):
         return
     if _XACRO.search(text):
-        raise InputError("this is a xacro file; expand it first (xacro arm.xacro > arm.urdf) and drop the URDF")
+        raise InputError("this is a xacro file; expand it first (xacro arm.xacro > arm.urdf) and upload the URDF")
     found = _INCLUDE.search(text)
     if found:
-        raise InputError(f"the file has <{found[1]}>, which uploads must not have; drop one file that holds everything")
+        raise InputError(
+            f"the file contains <{found[1]}>, which is not allowed in uploads; upload one file that contains everything"
+        )
     outside = next((name for name in _named_files(text) if _OUTSIDE.search(name)), None)
     if outside is not None:
         shown = visible(outside[:80])
-        raise InputError(f"the file names '{shown}', outside of the project; write package://... or a name beside it")
+        raise InputError(
+            f"the file refers to '{shown}', outside of the project; write package://... or a name relative to the file"
+        )
 
 
 def _named_files(text: str) -> list[str]:
@@ -550,8 +559,8 @@ def model_reasons(path: Path) -> list[str]:
     changed = {name: is_changed(path, file) for name, file in ((visible(Path(f["name"]).name), f) for f in files)}
     other = ", ".join(name for name, is_other in changed.items() if is_other)
     gone = ", ".join(name for name, is_other in changed.items() if is_other is None)
-    found = [f"made before {other} changed"] if other else []
-    return [*found, f"made of {gone}, which is gone"] if gone else found
+    found = [f"computed before {other} changed"] if other else []
+    return [*found, f"computed from {gone}, which no longer exists"] if gone else found
 
 
 @lru_cache(maxsize=512)

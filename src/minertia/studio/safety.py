@@ -68,7 +68,8 @@ class TooLarge(Exception):
     def __init__(self, most: int) -> None:
         self.most = most
         super().__init__(
-            f"this is too large; at most {most / 1e6:g} MB can be sent at once (larger logs: copy them into the folder)"
+            f"the upload is too large; at most {most / 1000000.0:g} MB can be sent at once (copy larger logs into "
+            "the folder)"
         )
 
 
@@ -111,9 +112,11 @@ class Doorkeeper:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if self.door.hosts and host not in self.door.hosts:
-            return _refused(421, "the studio does not go by this name; open the address that it printed")
+            return _refused(421, "the studio does not accept this host name; open the address that it printed")
         if not _is_own(headers, host, scope["method"]):
-            return _refused(403, "this request comes from another page; the studio answers its own alone")
+            return _refused(
+                403, "this request comes from another page; the studio accepts requests of its own page only"
+            )
         if self.door.token is not None:
             answer = self._without_token(scope, headers)
             if answer is not None:

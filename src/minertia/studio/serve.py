@@ -18,8 +18,8 @@ from minertia.studio.safety import Door, loopback_hosts, new_token
 STATIC = Path(__file__).parent / "static"
 PORT = 8765
 NOT_BUILT = (
-    "the page of the studio is not built in this checkout: install Node.js 20 or newer and run `make studio`, or "
-    "install a wheel, which has it"
+    "the page of the studio is not built in this checkout; install Node.js 20 or newer and run `make studio`, or "
+    "install a wheel, which contains it"
 )
 
 

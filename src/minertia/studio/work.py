@@ -86,7 +86,7 @@ def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
     project = work.project
     files = [project.file(key, "log") for key in asked.logs] or [f for f in project.files() if f.kind == "log"]
     if not files:
-        raise InputError("there is no log in the folder yet; drop one first")
+        raise InputError("there is no log in the folder yet; upload one first")
     work.tell("reading headers", 0.2)
     given = _given_columns(work)
     columns, unread = _headers(files, given, read_robot(work.robot_name, letters=False))
@@ -97,14 +97,14 @@ def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
     try:
         document = toml_document(text)
     except DocumentError as err:
-        raise CampaignError(f"the headers make no campaign: {err}") from None
+        raise CampaignError(f"no campaign can be derived from the column names: {err}") from None
     names = {str(file.path): file.key for file in readable}
     logs = {use: [names.get(n, n) for n in document.get("logs", {}).get(use, ())] for use in ("train", "validate")}
     hints = [line.strip() for line in text.splitlines() if '"?"' in line and not line.startswith("#")]
     document["logs"] = logs
     document.pop("robot", None)
     left = 0 if "command" in document else sum(line.count('"?"') for line in hints)
-    sentence = f"{left} question{'s' * (left != 1)} to answer" if left else "the headers tell everything"
+    sentence = f"{left} question{'s' * (left != 1)} to answer" if left else "all columns are recognised"
     view = {"campaign": document, "text": text, "columns": columns, "questions": hints}
     return {**view, "unread": [f"{file.title}: {unread[file.key]}" for file in files if file.key in unread]}, sentence
 
@@ -220,13 +220,13 @@ def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]
     notes = write_identification(work.out, result, names=work.titles, tell=tell)
     tell("comparing curves")
     view = titled(fit_view(result, work.titles), work.titles)
-    tell("looking for the values that matter")
+    tell("selecting the essential parameters")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
     view["grade"] = result.verdict.grade
     word = result.verdict.word
     unseen = [r.relative for r in result.validation]
-    told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
+    told = f", {100 * max(unseen):.3g} % on validation logs" if unseen else ""
     return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {result.problem.measure.word}{told}"
 
 
@@ -273,7 +273,7 @@ def _excite(work: JobWork, asked: ExciteJob) -> tuple[dict[str, Any], str]:
         part = min((p.start - 1 + p.evaluations / (p.evaluations + 60)) / p.starts, 0.95)
         work.tell(f"start {p.start} of {p.starts}", part, evaluations=p.evaluations, criterion=p.value)
 
-    work.tell("looking for a first motion", 0.02)
+    work.tell("searching for a first trajectory", 0.02)
     found = excite(
         robot,
         family_of(asked.shape),
@@ -303,8 +303,8 @@ def _generate(work: JobWork, asked: GenerateJob) -> tuple[dict[str, Any], str]:
     made = generate(robot, work.out / "code", programs=asked.code.programs, target=target, arithmetic=asked.arithmetic)
     grade, tested, live = (
         "",
-        "not compiled: only the target c is",
-        {"why": "only C in double precision runs in the page"},
+        "not compiled: only the target c is compiled",
+        {"why": "only C in double precision can run in the page"},
     )
     if target == "c":
         work.tell("compiling and running the self-test", 0.7)
@@ -359,7 +359,7 @@ def _rehearse(work: JobWork, asked: RehearseJob) -> tuple[dict[str, Any], str]:
         work.tell(f"{step.name}: {step.text}", min(done / 9, 0.95))
 
     robot = read_robot(work.robot_name, letters=False)
-    work.tell("looking for motions", 0.02)
+    work.tell("searching for trajectories", 0.02)
     found = rehearse(robot, asked.rehearsal, out=work.out, with_control=False, progress=progress)
     write_page(work.out / "rehearsal.html", rehearsal_page(found, work.out).written)
     logs = {}

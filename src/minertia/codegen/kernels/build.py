@@ -214,7 +214,7 @@ def function(library: ctypes.CDLL, name: str) -> int:
     try:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
     except AttributeError:  # an option such as -fwhole-program
-        raise CompilerMissing(f"the compiler left '{name}' out of the library it was to be in") from None
+        raise CompilerMissing(f"the compiler did not export '{name}' from the library") from None
 
 
 def _compiled(

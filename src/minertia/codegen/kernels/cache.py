@@ -80,7 +80,7 @@ def own_folder() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     why = exposed(folder)
     if why:
-        raise NoFolder(f"compiled code is safe from other users in no folder here: {why}")
+        raise NoFolder(f"no folder protects compiled code from other users: {why}")
     return folder
 
 
@@ -101,7 +101,7 @@ def exposed(folder: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as err:
-        return f"'{folder}' cannot be looked at ({getattr(err, 'strerror', None) or err})"
+        return f"'{folder}' cannot be inspected ({getattr(err, 'strerror', None) or err})"
     return ""
 
 

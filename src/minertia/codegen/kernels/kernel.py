@@ -191,7 +191,7 @@ class BatchKernel:
                 )
             if not common:
                 if n is not None and n != len(array):
-                    raise ShapeError(f"{port.name} has {len(array)} samples where another array has {n}")
+                    raise ShapeError(f"{port.name} has {len(array)} samples but another array has {n}")
                 n = len(array)
             arrays.append(array)
         return arrays, 1 if n is None else n
@@ -255,9 +255,9 @@ def real_array(given: ArrayLike, name: str) -> Array:
     try:
         array = np.asarray(given)
     except (ValueError, TypeError):
-        raise ShapeError(f"{name} must be an array of numbers with rows of one length") from None
+        raise ShapeError(f"{name} must be an array of numbers whose rows have equal length") from None
     if array.dtype.kind not in "fiub":
-        raise ShapeError(f"{name} must hold real numbers")
+        raise ShapeError(f"{name} must contain real numbers only")
     return np.array(array, dtype=np.float64, order="C", ndmin=0)
 
 
@@ -265,7 +265,7 @@ def apart(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Array]:
     """Return the inputs, copied if they overlap an output; raise an error if outputs overlap each other."""
     for k, output in enumerate(outputs):
         if any(np.may_share_memory(output, other) for other in outputs[:k]):
-            raise ShapeError("the arrays given as out overlap one another")
+            raise ShapeError("the arrays given as out overlap each other")
     return [x.copy() if any(np.may_share_memory(x, output) for output in outputs) else x for x in inputs]
 
 

@@ -47,7 +47,9 @@ class Gram:
             self.triangle is not None and other.triangle is not None and np.array_equal(self.triangle, other.triangle)
         )
         if self.columns != other.columns or not same:
-            raise ShapeError("normal equations can be added if they have the same columns and the same triangle")
+            raise ShapeError(
+                "normal equations can be added only if they have the same columns and the same triangular part"
+            )
         return replace(self, matrix=self.matrix + other.matrix, n_rows=self.n_rows + other.n_rows)
 
     @property
@@ -108,7 +110,7 @@ class Gram:
     def check(self) -> None:
         """Raise RankError if the rows contain NaN, or a column is zero."""
         if not np.all(np.isfinite(self.matrix)):
-            raise RankError("the data hold NaN or infinite numbers; give such rows the weight 0")
+            raise RankError("the data contain NaN or infinite numbers; give such rows the weight 0")
         dead = [name for name, square in zip(self.columns, np.diag(self.matrix), strict=False) if not square > 0]
         if dead:
             raise RankError(f"the motion never excites {', '.join(dead[:8])}{' ...' if len(dead) > 8 else ''}")
@@ -299,7 +301,7 @@ class LeastSquaresKernel:
             Y *= scale[:, :, None]
             Y[scale == 0] = 0
         if not np.all(np.isfinite(Y)):
-            raise RankError("the data hold NaN or infinite numbers; give such rows the weight 0")
+            raise RankError("the data contain NaN or infinite numbers; give such rows the weight 0")
         return _triangle(Y.reshape(-1, Y.shape[2]))
 
     def _inverse(self, triangle: Array, start: Array | None) -> Array:
@@ -365,8 +367,8 @@ def spread_triangle(n: int, samples: int, triangle_of: Callable[[NDArray[np.intp
             return R
         if samples >= n:
             raise RankError(
-                "the motion does not determine all parameters: columns depend on one another "
-                f"(condition number {condition:.1e})"
+                "the motion does not determine all parameters: columns are linearly dependent (condition number "
+                f"{condition:.1e})"
             )
         samples *= 8
 

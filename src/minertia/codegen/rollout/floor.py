@@ -49,7 +49,7 @@ def against_gravity(robot: Robot) -> tuple[float, float, float]:
     g = np.array([float(v) for v in robot.gravity])
     size = float(np.linalg.norm(g))
     if not size > 0:
-        raise InputError(f"'{robot.name}' has no gravity, so that no direction is up and there is no floor")
+        raise InputError(f"'{robot.name}' has no gravity, so the ground contact has no direction")
     x, y, z = (int(v) if v in (0, 1, -1) else v for v in (-g / size).tolist())
     return x, y, z
 

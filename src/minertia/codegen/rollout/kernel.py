@@ -69,7 +69,7 @@ class LoopKernel:
     ) -> None:
         if len(joints) + motors > MOST:
             raise MinertiaError(
-                f"a loop of {len(joints) + motors} coordinates cannot be simulated; {MOST} are the most"
+                f"a servo model of {len(joints) + motors} coordinates cannot be simulated; at most {MOST} are supported"
             )
         self.joints, self.links, self.size = tuple(joints), tuple(links), len(joints) + motors
         self.has_inputs = bool(links) or floor is not None
@@ -193,7 +193,7 @@ def _loop_fault(library: ctypes.CDLL) -> str:
         addresses = (ctypes.cast(call, ctypes.c_void_p).value or 0 for call in calls)
         found = _run_compiled(library, dict(zip(FUNCTIONS, addresses, strict=True)), task, effects)
         if found is None:
-            return "a simulated motion runs away"
+            return "a simulated motion diverges"
         for mine, theirs in zip(found, wanted, strict=True):
             if not np.all(np.abs(mine - theirs) <= CLOSE * max(1.0, float(np.abs(theirs).max()))):
                 return f"a simulated motion is off by {float(np.abs(mine - theirs).max()):.2g}"

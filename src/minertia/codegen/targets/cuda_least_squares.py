@@ -143,8 +143,8 @@ class SumsKernel:
         fits = min(self._room, max(self.tuning.samples, unit), self.threads) // unit * unit
         if fits < unit:
             raise MinertiaError(
-                f"the {self.n_entries} entries of a sample are too many for the {self.shared // 1024} kB of memory "
-                "that a block of this device has; take fewer columns, or device cpu"
+                f"the {self.n_entries} entries of a sample are too many for the {self.shared // 1024} kB of "
+                "shared memory of a block on this device; use fewer columns, or device cpu"
             )
         return fits
 

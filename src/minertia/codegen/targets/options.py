@@ -43,7 +43,7 @@ class CodePrograms(Declared):
     def __post_init__(self) -> None:
         check(self)
         if self.programs is not None and not self.programs:
-            raise InputError("--programs names no program; give some, or leave the option out")
+            raise InputError("--programs names no program; name at least one, or omit the option")
 
 
 @dataclass(frozen=True, repr=False)

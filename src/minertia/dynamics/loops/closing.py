@@ -64,8 +64,9 @@ class Closing(LoopEquations):
         seed = self._newton(self.start[None], step)
         if self.off(seed)[0] > CLOSED:
             raise InputError(
-                f"the loops of '{self.robot.name}' ({self.names}) do not close near its seed (residual "
-                f"{self.off(seed)[0]:.1e}); give a seed nearer to where they close, or correct lengths and axes"
+                f"the loops of '{self.robot.name}' ({self.names}) do not close near the seed (closure error "
+                f"{self.off(seed)[0]:.1e}); give a seed nearer to a closed configuration, or correct lengths and "
+                "axes"
             )
         return np.asarray(seed[0])
 
@@ -215,7 +216,8 @@ class Closing(LoopEquations):
         where = ", ".join(f"{v:.4g}" for v in q[k])
         return InputError(
             f"the loops of '{self.robot.name}' ({self.names}) do not close at ({where}), sample {k + 1}, on the "
-            "branch of its seed: that is out of reach or past a singular posture; move less, or give another seed"
+            "assembly branch of the seed: the posture is out of reach or past a singularity; reduce the motion, "
+            "or give another seed"
         )
 
     def _reached(self, starts: Array, targets: Array, least: float) -> tuple[Array, Flags]:

@@ -223,6 +223,7 @@ def _block(loops: LoopEquations, A: Array, cuts: tuple[int, ...], rows: list[int
 
 def _unspanned(loops: LoopEquations, missing: int) -> InputError:
     return InputError(
-        f"the loops of '{loops.robot.name}' ({loops.names}) leave {missing} of {len(loops.passive)} passive joints "
-        "free at its seed, which is singular, or coordinates are too few; give another seed or actuate more joints"
+        f"the loops of '{loops.robot.name}' ({loops.names}) leave {missing} of {len(loops.passive)} passive "
+        "joints undetermined at the seed, which is singular, or there are too few coordinates; give another seed "
+        "or actuate more joints"
     )

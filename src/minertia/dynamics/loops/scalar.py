@@ -61,8 +61,9 @@ class LoopsOnScalars:
         if start is None:
             names = ", ".join(f"'{self.closing.cuts[k].name}'" for k in block.cuts)
             raise InputError(
-                f"the loop {names} of '{self.closing.robot.name}' has no closed form for expressions, as planar loops "
-                "with two passive hinges have one; take the functions on numbers, or a generated program"
+                f"the loop {names} of '{self.closing.robot.name}' has no closed-form solution for expressions "
+                "(only planar loops with two passive revolute joints have one); use the numeric functions, or a "
+                "generated program"
             )
         places = self.closing.iterated
         found: dict[int, Scalar] = {c: start.q[places.index(c)] for c in block.passive}

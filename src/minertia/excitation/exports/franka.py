@@ -98,7 +98,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
     """Files of the program and its samples."""
     motion.require_turning(7, "a Franka arm")
     if motion.rate != RATE:
-        raise Infeasible(f"a Franka arm takes {RATE:g} postures a second, not {motion.rate:g}; leave --rate out")
+        raise Infeasible(f"a Franka arm takes {RATE:g} set points per second, not {motion.rate:g}; omit --rate")
     _require_soft(motion)
     title = f"{comment(motion.robot.name)}: {', '.join(motion.route.names)}."
     text = TEXT.replace("@TITLE@", title).replace("@COUNT@", str(len(motion.path.t)))
@@ -118,6 +118,6 @@ def _require_soft(motion: ControllerMotion) -> None:
         if (largest > limit).any():
             j = int(np.argmax(largest / limit))
             raise Infeasible(
-                f"joint '{motion.names[j]}' reaches a {what} of {largest[j]:.4g} {unit}, and a Franka arm stops by "
-                f"itself above {limit[j]:g}; give --limits {what}={limit[j]:g} or less"
+                f"joint '{motion.names[j]}' reaches a {what} of {largest[j]:.4g} {unit}, but a Franka arm stops "
+                f"above {limit[j]:g}; give --limits {what}={limit[j]:g} or less"
             )

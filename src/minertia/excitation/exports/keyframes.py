@@ -15,7 +15,10 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
     """File of the key frames, each named after its part of the route with a number."""
     robot, path = motion.robot.numeric, motion.path
     if robot.open_cuts:
-        raise Infeasible(f"key frames hold all joints of '{robot.name}', and those of its loops are not in a motion")
+        raise Infeasible(
+            f"key frames contain all joints of '{robot.name}', but a trajectory does not contain the "
+            "passive joints of its loops"
+        )
     joints = range(len(robot.joints))
     names = [printable(robot.joints[j].name) for j in joints]
     title = printable(robot.name).replace("--", "- ").rstrip("-")

@@ -20,10 +20,11 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
     """Files of the program and its data list."""
     n, q = motion.robot.n, motion.path.q
     if n > MOST_AXES:
-        raise Infeasible(f"a KUKA program has at most {MOST_AXES} axes here, and '{motion.robot.name}' has {n} joints")
+        raise Infeasible(f"a KUKA program can have at most {MOST_AXES} axes, but '{motion.robot.name}' has {n} joints")
     if len(q) > MOST_POINTS:
         raise Infeasible(
-            f"a KUKA program has at most {MOST_POINTS} points here, and this motion has {len(q)}; take a lower --rate"
+            f"a KUKA program can have at most {MOST_POINTS} points, but this trajectory has {len(q)}; use a lower "
+            "--rate"
         )
     scale = np.where(motion.is_sliding, 1000.0, 180.0 / np.pi)
     points = [_axes(row) for row in q * scale]
@@ -38,7 +39,7 @@ def _program(motion: ControllerMotion, head: str) -> str:
         "&ACCESS RVP",
         f"DEF {NAME}()",
         head,
-        "; Zeros and directions of the axes must be those of the robot's file.",
+        "; Zeros and directions of the axes must be those of the robot file.",
         "BAS(#INITMOV, 0)",
         f"BAS(#VEL_PTP, {SLOW})",
         "PTP XP1",

@@ -57,9 +57,9 @@ class ControllerMotion:
         """Raise an error unless the robot has exactly `count` revolute joints."""
         if self.robot.n != count or any(self.is_sliding):
             slides = sum(self.is_sliding)
-            has = f"{self.robot.n} joints" + (f", {slides} of which slide" if slides else "")
-            more = "; hold the others with --hold" if self.robot.n > count else ""
-            raise Infeasible(f"{what} moves {count} turning joints, and '{self.robot.name}' has {has}{more}")
+            has = f"{self.robot.n} joints" + (f", {slides} of which are prismatic" if slides else "")
+            more = "; lock the others with --hold" if self.robot.n > count else ""
+            raise Infeasible(f"{what} moves {count} revolute joints, but '{self.robot.name}' has {has}{more}")
 
 
 def number(value: float, digits: int = 9) -> str:

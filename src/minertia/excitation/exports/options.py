@@ -21,11 +21,11 @@ class MotionFiles(Declared):
 
     rate: float | None = option(
         None,
-        "Sampling rate of the files for controllers.",
+        "Sampling rate of the trajectory files for controllers.",
         unit="Hz",
         range=RATES,
         command="rate",
-        otherwise="ten times --samples in all, and of exports what their controllers take",
+        otherwise="ten times --samples over the trajectory; for exports the rate of their controllers",
     )
     exports: tuple[str, ...] = option(
         (),

@@ -55,7 +55,7 @@ EXPORTS: Mapping[str, Export] = MappingProxyType(
             krl.texts,
         ),
         "franka": Export(
-            "a libfranka program at 1 kHz for seven joints; refused beyond the limits of Panda or FR3",
+            "a libfranka program at 1 kHz for seven joints; an error beyond the limits of Panda or FR3",
             1000.0,
             (franka.PROGRAM, franka.SAMPLES),
             franka.texts,

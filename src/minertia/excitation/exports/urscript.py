@@ -18,11 +18,14 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
     """File of the program."""
     motion.require_turning(6, "a Universal Robot")
     if motion.rate > RATES[-1] or motion.rate < 1:
-        raise Infeasible(f"a Universal Robot takes at most {RATES[-1]:g} postures a second, not {motion.rate:g}")
+        raise Infeasible(
+            f"a Universal Robot takes at most {RATES[-1]:g} set points per second, not "
+            f"{motion.rate:g}; use a lower --rate"
+        )
     q, starts = motion.path.q, dict(zip(motion.begins, motion.route.names, strict=True))
     lines = [
         f"# {comment(motion.robot.name)}: {', '.join(motion.route.names)}; {motion.rate:g} Hz. Written by minertia.",
-        "# Zeros and directions of the joints must be those of the robot's file.",
+        "# Zeros and directions of the joints must be those of the robot file.",
         "def excitation():",
         f"  first = {_list(q[0])}",
         "  here = get_actual_joint_positions()",

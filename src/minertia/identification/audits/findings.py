@@ -33,11 +33,12 @@ def checks_off(recording: Recording, robot: Robot) -> tuple[str, ...]:
     """Messages on skipped checks, each naming the missing information."""
     limits = [robot.joints[j].limits for j in robot.independent]
     missing = {
-        "velocities are not logged: they are not held against the positions": recording.qd is None,
-        "efforts are not logged: their saturation and their delay are not looked at": recording.tau is None,
-        "commands are not logged: how positions follow them is not looked at": "command" not in recording.channels,
-        "temperatures are not logged: warmth cannot be told from friction": "temperature" not in recording.channels,
-        "the robot's file has no limits of position for some joint: positions beyond them are not looked at there": any(
+        "velocities are not logged: they are not compared with the positions": recording.qd is None,
+        "efforts are not logged: their saturation and delay are not checked": recording.tau is None,
+        "commands are not logged: tracking of the positions is not checked": "command" not in recording.channels,
+        "temperatures are not logged: effects of temperature cannot be distinguished from friction": "temperature"
+        not in recording.channels,
+        "the robot file has no position limits for some joints: positions beyond limits are not checked there": any(
             own.lower is None or own.upper is None for own in limits
         ),
     }

@@ -30,8 +30,8 @@ BETTER = 0.9  # what a delay must leave of the residual of left-out stretches to
 SAMPLES = 1000  # on which the delay is estimated
 GAIN = 0.1  # part of the residual power, mean over the joints, that a delay must take away to be believed
 UNUSED = {  # what becomes of a logged rate
-    "qd": 'a fit takes the derivative of the positions unless derivative = "logged" asks for this one',
-    "qdd": "no fit uses it: accelerations come from the positions",
+    "qd": 'a fit differentiates the positions unless derivative = "logged" requests this signal',
+    "qdd": "no fit uses it: accelerations are differentiated from positions",
 }
 
 
@@ -43,7 +43,10 @@ def degrees(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         beyond = largest > 1.5 * limit if limit is not None else float(np.ptp(x)) > FULL_TURNS
         if beyond and largest / DEGREES <= (limit or 2 * math.pi) * 1.05 and largest > 10:
             turns = largest / (2 * math.pi)
-            text = f"positions reach {largest:.4g} rad, which would be {turns:.1f} turns: are they degrees?"
+            text = (
+                f"positions reach {largest:.4g} rad, which would be {turns:.1f} turns; check whether they are "
+                "in degrees"
+            )
             yield Finding("error", "degrees", text, recording.column(f"q{j + 1}"))
 
 
@@ -57,7 +60,7 @@ def limits(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         outside = np.flatnonzero((x < lower - slack) | (x > upper + slack))
         if len(outside):
             worst = x[outside[np.argmax(np.abs(x[outside] - (lower + upper) / 2))]]
-            text = f"{len(outside)} samples lie outside the limits {lower:.4g} to {upper:.4g}, such as {worst:.4g}"
+            text = f"{len(outside)} samples are outside the limits {lower:.4g} to {upper:.4g}, such as {worst:.4g}"
             yield Finding(
                 "warning", "limits", text, recording.column(f"q{j + 1}"), recording.first_row + int(outside[0])
             )
@@ -113,7 +116,7 @@ def standstill(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     before, after = float(t[first] - t[0]), float(t[-1] - t[last])
     if max(before, after) >= STILL_AT_LEAST:
         still = f"{before:.3g} s at the start and {after:.3g} s at the end"
-        text = f"the robot stands still for {still}; identify cuts these off"
+        text = f"the robot stands still for {still}; identify removes these parts"
         yield Finding("info", "standstill", text, "", recording.first_row + first)
 
 
@@ -129,7 +132,7 @@ def delay(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         word = "lag" if found > 0 else "lead"
         longest = longest_delay(len(even), even.rate_hz)
         if abs(found) >= 0.99 * longest:
-            text = f"the efforts {word} the positions by {longest * 1e3:.0f} ms or more, the longest delay looked for"
+            text = f"the efforts {word} the positions by {longest * 1000.0:.0f} ms or more, the longest delay tried"
         else:
             text = (
                 f"the efforts {word} the positions by about {abs(found) * 1e3:.1f} ms; correct it with delay = "

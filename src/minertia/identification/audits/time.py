@@ -33,13 +33,16 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     good = steps[steps > 0]
     if not len(good):
         if len(steps):
-            text = f"all {len(recording)} stamps are equal: the log has no clock (rate_hz, without t, in [columns])"
+            text = (
+                f"all {len(recording)} time stamps are equal: the log has no clock (set rate_hz, without t, in "
+                "[columns])"
+            )
             yield Finding("error", "clock", text, recording.column("t"), recording.first_row)
         return
     bursts = bursts_of(recording.t)
     if bursts is not None:
         level = "info" if bursts.is_even else "error"
-        then = "identify spreads them evenly" if bursts.is_even else "they are no times of measurement"
+        then = "identify spaces them uniformly" if bursts.is_even else "they are not measurement times"
         text = f"{bursts}, {1 / bursts.step:.4g} Hz on average; {then}"
         yield Finding(level, "bursts", text, recording.column("t"), recording.first_row + int(bursts.starts[1]))
         return
@@ -48,16 +51,16 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     off = np.flatnonzero(np.abs(steps - step) > EVEN * step)
     if not len(off):
         yield Finding(
-            "info", "rate", f"{hz:.5g} Hz, evenly sampled, {len(recording)} samples, {recording.duration:.4g} s"
+            "info", "rate", f"{hz:.5g} Hz, uniformly sampled, {len(recording)} samples, {recording.duration:.4g} s"
         )
         return
     jitter = float(np.std(good[good < GAP * np.median(good)]))
     yield Finding(
         "info",
         "jitter",
-        f"about {hz:.4g} Hz, unevenly sampled: {len(off)} of {len(steps)} steps differ by more than {EVEN:.0%} from "
-        f"{step * 1e3:.4g} ms (from {good.min() * 1e3:.3g} to {good.max() * 1e3:.3g} ms, deviation "
-        f"{jitter * 1e3:.2g} ms); identify resamples it",
+        f"about {hz:.4g} Hz, non-uniformly sampled: {len(off)} of {len(steps)} steps differ by more than "
+        f"{EVEN:.0%} from {step * 1000.0:.4g} ms (from {good.min() * 1000.0:.3g} to {good.max() * 1000.0:.3g} ms, "
+        f"standard deviation {jitter * 1000.0:.2g} ms); identify resamples it",
         recording.column("t"),
         recording.first_row + int(off[0]) + 1,
     )
@@ -76,7 +79,9 @@ def unit(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         return
     step = usual_step(recording.t)
     if step >= SLOWEST:
-        text = f"a sample every {step:.3g} s, {recording.duration:.3g} s in all: are these seconds?"
+        text = (
+            f"a sample every {step:.3g} s, {recording.duration:.3g} s in total; check whether the times are in seconds"
+        )
         yield Finding("error", "clock", f"{text} (time_unit of [columns])", recording.column("t"))
 
 
@@ -91,18 +96,18 @@ def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         yield Finding(
             "info",
             "repeated stamps",
-            f"{len(repeated)} stamps repeat the one before; identify drops these samples",
+            f"{len(repeated)} time stamps repeat the previous one; identify drops these samples",
             column,
             recording.first_row + int(repeated[0]) + 1,
         )
     if len(back):
         most = float(-steps.min())
         far = most > max(10 * usual_step(recording.t), LONGEST_GAP)
-        hint = "; does the file hold two logs?" if far else ""
+        hint = "; check whether the file contains two logs" if far else ""
         yield Finding(
             "error" if far else "warning",
             "backward stamps",
-            f"time goes back {len(back)} times, by {most:.4g} s at most{hint}",
+            f"time goes back {len(back)} times, by at most {most:.4g} s{hint}",
             column,
             recording.first_row + int(back[0]) + 1,
         )

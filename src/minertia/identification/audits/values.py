@@ -44,7 +44,7 @@ def not_numbers(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         found = runs(bad)
         a, b = max(found, key=lambda run: run[1] - run[0])
         rows = f"rows {recording.first_row + a} to {recording.first_row + b}"
-        more = f", {len(found)} runs in all" if len(found) > 1 else ""
+        more = f", {len(found)} intervals in total" if len(found) > 1 else ""
         yield Finding(
             "error", "not a number", f"not a number in {rows}{more}", column, recording.first_row + found[0][0]
         )
@@ -68,7 +68,7 @@ def held(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         yield Finding(
             "info",
             "held rows",
-            f"{int(same.sum())} of {len(recording)} rows repeat the row before: samples were held, not taken",
+            f"{int(same.sum())} of {len(recording)} rows repeat the previous row: samples were held, not measured",
             row=recording.first_row + int(np.argmax(same)) + 1,
         )
 
@@ -105,7 +105,7 @@ def saturation(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
             near = (np.abs(x - limit) <= 0.03 * span) & ~at
             longest = max(runs(at), key=lambda run: run[1] - run[0])
             if longest[1] - longest[0] + 1 >= SATURATED and at.sum() > near.sum():
-                text = f"{int(at.sum())} samples stand at the {word} value {limit:.5g}: the effort is saturated"
+                text = f"{int(at.sum())} samples are at the {word} value {limit:.5g}: the effort is saturated"
                 yield Finding("warning", "saturation", text, column, recording.first_row + longest[0])
 
 
@@ -145,8 +145,8 @@ def spikes(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
         if high > low and len(bad):
             worst = int(np.argmax(off))
             text = (
-                f"{len(bad)} spike{'s' * (len(bad) > 1)}, the largest {off[worst]:.3g} away from its neighbours; if "
-                "there are many, --estimator robust counts them less"
+                f"{len(bad)} spike{'s' * (len(bad) > 1)}, the largest {off[worst]:.3g} away from its neighbours; "
+                "if there are many, --estimator robust gives them less weight"
             )
             yield Finding("warning", "spikes", text, column, recording.first_row + worst)
 
@@ -171,20 +171,20 @@ def commands(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     names = [recording.column(f"command{j + 1}") for j in range(recording.n)]
     moving = np.ptp(u, axis=0) > 0
     for j in np.flatnonzero(~moving):
-        text = "the command never changes: neither its delay nor rotor inertia shows at this joint"
+        text = "the command never changes: neither its delay nor rotor inertia is identifiable at this joint"
         yield Finding("warning", "constant command", text, names[j])
     step = usual_step(recording.t)
     for j in np.flatnonzero(moving):
         held = _held(u[:, j])
         if held > HELD:
-            text = f"the command changes every {held:.1f} rows: a staircase inside the hold, not to be interpolated"
+            text = f"the command changes only every {held:.1f} rows: it is a staircase and must not be interpolated"
             yield Finding("info", "held command", text, names[j])
         if float(np.median(np.abs(u[:, j] - recording.q[:, j]))) > FAR:
-            text = "the command is far from the position most of the time; do both have the same zero and unit?"
+            text = "the command is far from the position most of the time; check that both have the same zero and unit"
             yield Finding("warning", "far command", text, names[j])
     if moving.any() and step > 0:
         lag = float(np.median([_lag(u[:, j], recording.q[:, j], step) for j in np.flatnonzero(moving)]))
-        yield Finding("info", "lag", f"joints follow their commands some {1e3 * lag:.0f} ms later")
+        yield Finding("info", "lag", f"joints follow their commands with a delay of about {1000.0 * lag:.0f} ms")
 
 
 def _held(u: np.ndarray) -> float:

@@ -42,23 +42,22 @@ class Log(Declared):
     """
 
     source: Path | Recording | LogMotion = option(
-        help="The log: a file, in Python also a recording, or a motion whose velocities and accelerations are known.",
+        help="The log: a file; in Python also a recording, or a motion with known velocities and accelerations.",
         key="file",
     )
     start: float | None = option(
         None,
-        'Use only the part from this time of the log\'s clock on: `{ file = "run.csv", to = 5.0 }`, on the command '
-        "line `'run.csv[:5.0]'`.",
+        'Use only the part of the log from this time on: `{ file = "run.csv", to = 5.0 }`, on the command line '
+        "`'run.csv[:5.0]'`.",
         unit="s",
         key="from",
     )
-    stop: float | None = option(None, "Use only the part up to this time of the log's clock.", unit="s", key="to")
+    stop: float | None = option(None, "Use only the part of the log up to this time.", unit="s", key="to")
     load: Load | None = option(
         None,
-        "Known payload in this log. Its joint efforts are subtracted from the measured efforts, so empty and "
-        "loaded logs are "
-        "fitted together and the model is that of the empty robot; predictions of the log have it added. `minertia "
-        "payload` finds what is not known.",
+        "Known payload in this log. Its joint efforts are subtracted from the measured efforts, so logs with and "
+        "without payload are fitted together and the model is that of the empty robot; predictions of the log "
+        "include it. `minertia payload` estimates unknown payloads.",
         otherwise="none",
     )
     title: str = ""
@@ -90,16 +89,16 @@ class Campaign(CampaignOptions):
     """
 
     robot: Given[Robot, Robot | str | Path] = option(
-        help="The robot, its file, or the name of a bundled one (`minertia robots`)."
+        help="The robot, a robot file, or the name of a bundled robot (`minertia robots`)."
     )
     train: Given[tuple[Log, ...], LogLike | Sequence[LogLike]] = option(
         (),
-        "Logs that are fitted: paths, recordings, motions or `Log` objects; a single one needs no list.",
+        "Training logs: paths, recordings, motions or `Log` objects; a single log needs no list.",
         table="logs",
         otherwise="required",
     )
     validate: Given[tuple[Log, ...], LogLike | Sequence[LogLike]] = option(
-        (), "Validation logs, never fitted.", table="logs", otherwise="none"
+        (), "Validation logs, predicted but never fitted.", table="logs", otherwise="none"
     )
     source: str = field(default="", kw_only=True)
     places: tuple[Path, ...] = field(default=(), kw_only=True)
@@ -142,7 +141,7 @@ class Campaign(CampaignOptions):
         is_many = hasattr(item, "__iter__") and not isinstance(item, Mapping | Set | np.ndarray | bytes)
         if isinstance(item, Recording) or hasattr(item, "tau") or is_many:
             return Log(item)
-        raise InputError(f"a log is the path of a file, a recording or a motion, not {type(item).__name__}")
+        raise InputError(f"a log must be the path of a file, a recording or a motion, not {type(item).__name__}")
 
     def _named(self, name: str | Path) -> Log:
         """Log by name: a file, or a time window [s] of one: "run.csv[2.5:10]"."""
@@ -152,7 +151,9 @@ class Campaign(CampaignOptions):
         try:
             start, stop = (float(text) if text.strip() else None for text in part.groups()[1:])
         except ValueError:
-            raise CampaignError("a part of a log is between two times [s], as in run.csv[2.5:10]", file=name) from None
+            raise CampaignError(
+                "a part of a log must be given by two times [s], as in run.csv[2.5:10]", file=name
+            ) from None
         return Log(self.find(part[1].strip()), start, stop)
 
     def _columns(self) -> ColumnMap:
@@ -216,7 +217,7 @@ class Campaign(CampaignOptions):
             recording = log.source
             if recording.n != self.robot.n:
                 raise CampaignError(
-                    f"{log.name} has {recording.n} joints where '{self.robot.name}' has {self.robot.n} coordinates"
+                    f"{log.name} has {recording.n} joints, but '{self.robot.name}' has {self.robot.n} coordinates"
                 )
         if log.start is not None or log.stop is not None:
             recording = recording.between(log.start, log.stop)
@@ -255,7 +256,7 @@ def _named(given: Any, what: str) -> Any:
     """Validate a mapping argument."""
     if not isinstance(given, Mapping):
         raise InputError(
-            f"{what} of a campaign must be values by name, such as {{'M1': 2.0}}, not {clipped(given, 40)}"
+            f"{what} of a campaign must be a table of values by name, such as {{'M1': 2.0}}, not {clipped(given, 40)}"
         )
     return given
 
@@ -277,5 +278,5 @@ def _robot(given: Any) -> Robot:
     if isinstance(given, str | Path):
         return read_robot(given)
     raise InputError(
-        f"a campaign needs a robot: one that was read, a path or a bundled name, not {type(given).__name__}"
+        f"the robot of a campaign must be a robot, a path or the name of a bundled robot, not {type(given).__name__}"
     )

@@ -44,10 +44,14 @@ def law_findings(recording: Recording, command: Command) -> Iterator[Finding]:
         found = fitted_law(recording, u[:, j], j, command)
         channel = recording.column(f"tau{j + 1}")
         if found is None or found.relative > FOLLOWS:
-            left = "does not move" if found is None else f"leaves {100 * found.relative:.3g} % of them"
-            yield Finding("info", "law", f"the efforts do not follow the commands by a law: the best {left}", channel)
+            left = "does not move" if found is None else f"has a relative residual of {100 * found.relative:.3g} %"
+            yield Finding(
+                "info", "law", f"no control law explains the efforts by the commands: the best {left}", channel
+            )
             continue
-        yield Finding("info", "law", f"the efforts follow the commands: {_told(found, recording)}", channel)
+        yield Finding(
+            "info", "law", f"a control law explains the efforts by the commands: {_told(found, recording)}", channel
+        )
         own = {name: values[j] for name, values in stated.items() if not isinstance(values[j], str)}
         if recording.effort_unit == SI:
             yield from _disagreements(found, own, channel)  # type: ignore[arg-type]
@@ -56,7 +60,7 @@ def law_findings(recording: Recording, command: Command) -> Iterator[Finding]:
 def _told(law: FittedLaw, recording: Recording) -> str:
     unit = "" if recording.effort_unit == SI else f" [{recording.effort_unit} and rad or m]"
     gains = ", ".join(f"{name} = {value:.4g} +- {deviation:.2g}" for name, (value, deviation) in law.gains.items())
-    return f"{gains}{unit}, {1e3 * law.delay:.3g} ms late, leave {100 * law.relative:.2g} % of them"
+    return f"{gains}{unit}, delay {1000.0 * law.delay:.3g} ms, relative residual {100 * law.relative:.2g} %"
 
 
 def _disagreements(law: FittedLaw, stated: dict[str, float], channel: str) -> Iterator[Finding]:
@@ -65,8 +69,8 @@ def _disagreements(law: FittedLaw, stated: dict[str, float], channel: str) -> It
         known = stated.get(name, 0.0)
         if known and abs(value - known) > max(OFF * known, SURE * deviation):
             text = (
-                f"{name} = {known:.4g} is stated and the efforts ask for {value:.4g} +- {deviation:.2g}: the gain, the "
-                "scale of the efforts or the law is wrong"
+                f"{name} = {known:.4g} is given, but the efforts correspond to {value:.4g} +- {deviation:.2g}: "
+                "the gain, the scale of the efforts or the control law is wrong"
             )
             yield Finding("warning", "law", text, channel)
 

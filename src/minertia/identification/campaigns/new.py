@@ -129,7 +129,7 @@ class _CampaignWriter:
     def _head(self) -> list[str]:
         gravity = ", ".join(f"{v:g}" for v in self.robot.gravity)
         return [
-            '# Written from the headers of the logs; every "?" must be answered before the campaign can run.',
+            '# Written from the column names of the logs; every "?" must be replaced before the campaign can run.',
             "# All keys: docs/campaign.md.",
             "format = 1",
             f"name = {_quoted(self.robot.name)}",
@@ -148,19 +148,22 @@ class _CampaignWriter:
             return [
                 f"# the log has {self.robot.n} numbered joints ({_plain(self.chosen.q[0])} ...), "
                 f"the robot {len(whole)}: {_plain(', '.join(whole))}",
-                f"hold = {ASK}  # which joints are not logged, and where did they stand [rad or m]? "
-                f"{{ {example} }} says it of the last; the columns belong to the others, in this order",
+                f"hold = {ASK}  # which joints are not logged, and at which positions [rad or m] were they? {{ "
+                f"{example} }} locks the last joint; the columns belong to the others, in this order",
             ]
         places = ", ".join(f"{_quoted(name)} = {ASK}" for name in self.held)
-        return [f"hold = {{ {places} }}  # the log has no columns for these: where did they stand [rad or m]?"]
+        return [
+            f"hold = {{ {places} }}  # the log has no columns for these joints: at which positions [rad or m] "
+            "were they?"
+        ]
 
     def _logs(self) -> list[str]:
         names = [_quoted(str(log)) for log in self.logs]
         train, validate = (names[:-1], names[-1:]) if len(names) > 1 else (names, [])
         lines = ["[logs]", f"train = [{', '.join(train)}]"]
         if validate:
-            return [*lines, f"validate = [{', '.join(validate)}]  # kept back: never fitted"]
-        return [*lines, "# validate = []  # a log of another motion, to judge the result by"]
+            return [*lines, f"validate = [{', '.join(validate)}]  # held out: never fitted"]
+        return [*lines, "# validate = []  # a log of another motion, to validate the result"]
 
     def _columns(self) -> list[str]:
         chosen = self.chosen
@@ -177,7 +180,7 @@ class _CampaignWriter:
                 lines.append(f"{signal} = {self._names(names)}")
             elif names is not None:
                 listed = _plain(", ".join(names[:6]))
-                lines.append(f'{signal} = ""  # left out: {listed} do not change although the joints move')
+                lines.append(f'{signal} = ""  # not used: {listed} do not change although the joints move')
         unit = [] if self.is_commanded else [self._unit(chosen)]
         return [*lines, *self._angle(), *self._length(), *unit]
 
@@ -185,15 +188,15 @@ class _CampaignWriter:
         """Lines of the position servo table, in which "?" is a valid value: an unknown gain."""
         links = "robot" if self.robot.has_parameters else "physical"
         return [
-            "# there are no efforts: the joints' position loops are simulated (docs/output-error.md)",
-            '[command]  # "?" is fitted here; gains that are known fix the scale of all values',
+            "# there are no efforts: the position servos of the joints are simulated (docs/output-error.md)",
+            '[command]  # "?" is fitted here; known gains fix the scale of all values',
             'law = "pd"',
-            'kp = "?"  # N m/rad; "same" where all servos are alike',
+            'kp = "?"  # N m/rad; "same" if all servos are equal',
             'kd = "?"  # N m s/rad',
             'delay = "?"  # s',
             "",
             "[model]",
-            f'links = "{links}"  # robot: those of its file are kept; physical: fitted, as bodies that can exist',
+            f'links = "{links}"  # robot: keep the links of the robot file; physical: fit physically consistent links',
         ]
 
     def _stated(self) -> list[str]:
@@ -270,18 +273,19 @@ class _CampaignWriter:
             else:
                 lines.append(f"gains = [{each}]  # {per} {chosen.effort_unit}, for each joint")
             lines.append(
-                "# gains not known? `minertia payload EMPTY LOADED --robot ROBOT --mass KG` finds them from a load"
+                "# gains unknown? `minertia payload EMPTY LOADED --robot ROBOT --mass KG` estimates them from a "
+                "known payload"
             )
         if "motor" in (chosen.position_side, chosen.effort_side) and self.robot.coupling is None:
             lines.append(f"ratios = [{each}]  # motor turns per joint turn, with sign; or a matrix `coupling`")
         return ["[drive]", *lines]
 
     def _filter(self) -> list[str]:
-        return ["[filter]", "# cutoff_hz is chosen by the residual it leaves when it is not given"]
+        return ["[filter]", "# cutoff_hz is chosen by the smallest residual if it is not given"]
 
     def _rest(self) -> list[str]:
         effects = ", ".join(_quoted(word) for word in START)
-        stated = f"# effects = [{effects}]  # chosen by cross-validation when not stated"
+        stated = f"# effects = [{effects}]  # chosen by cross-validation if not given"
         lines = ["[model]", stated, "", "[estimator]", 'name = "auto"']
         if self.sample is None:
             return lines

@@ -28,7 +28,8 @@ ROTATIONS = {"xyzw": 4, "wxyz": 4, "rpy": 3, "vector": 3, "matrix": 9}  # with t
 LEVELS: dict[str, tuple[str, ...]] = {  # of corrections of geometry, with the groups of unknowns that each adds
     "zeros": ("zeros",),
     "geometry": ("lengths", "angles"),
-    "sag": ("sag",),
+    "compliance": ("compliance",),  # of joints under gravity, where the robot's file has masses
+    "sag": ("sag",),  # compliance times first moments, where it has none
     "transmission": ("gear", "harmonics", "coupling"),
 }
 MOMENTS = {"N m": 1.0, "N mm": 1e-3, "N cm": 1e-2}  # units of a sensor's moments, in N m
@@ -142,16 +143,16 @@ FORMAT = 1  # of campaign files
 class Repairs(Declared):
     """Repairs of logs; standstill, where friction is not defined, is removed for fitting and evaluation."""
 
-    stamps: bool = option(True, "Drop samples whose stamp repeats or goes back.")
+    stamps: bool = option(True, "Drop samples whose time stamp repeats or decreases.")
     resample: bool = option(
         True,
-        "Bring uneven stamps to an even rate. Positions go by a cubic spline, the rest linearly; gaps over 0.25 s are "
-        "refused.",
+        "Resample non-uniform time stamps to a uniform rate: positions by a cubic spline, other signals "
+        "linearly. Gaps of more than 0.25 s are an error.",
     )
     standstill: bool = option(
         True,
-        "Cut off standstill at both ends, and short moves apart from the rest such as the approach to the first point. "
-        "Friction is not defined at rest.",
+        "Remove standstill at both ends, and short moves separate from the rest such as the approach to the "
+        "first point. Friction is not defined at rest.",
     )
 
 
@@ -164,8 +165,8 @@ class Command(Declared):
 
     law: str = option(
         "pd",
-        'Control law of the position servos. `"voltage"` is for servos driven by their duty cycle: `KD` is back-EMF, '
-        "which no limit bounds.",
+        'Control law of the position servos. `"voltage"` is for servos driven by their duty cycle: `KD` is the '
+        "back-EMF, to which the effort limit does not apply.",
         choices=("p", "pd", "pid", "voltage"),
     )
     kp: Gains = option(UNKNOWN, "Proportional gain.", unit="N m/rad or N/m", above=0, range=(0, LARGEST), words=FITTED)
@@ -173,8 +174,8 @@ class Command(Declared):
     ki: Gains = option(0.0, "Integral gain.", unit="N m/(rad s) or N/(m s)", range=(0, LARGEST), words=FITTED)
     velocity_reference: bool = option(
         False,
-        "Damping acts on the commanded less the measured velocity. The former is that of columns `qd_cmd1`, else the "
-        "slope of the command; quadrupeds and MuJoCo's `kv` have none.",
+        "Damping acts on the velocity error: commanded less measured velocity. The commanded velocity is that of "
+        "columns `qd_cmd1`, else the derivative of the command; quadrupeds and MuJoCo's `kv` use none.",
     )
     hold: str = option(
         "zero", "Interpolation of the command between rows: held, or linear.", choices=("zero", "linear")
@@ -182,38 +183,40 @@ class Command(Declared):
     delay: Gain = option(UNKNOWN, "Delay.", unit="s", range=(-1.0, 1.0), words=(UNKNOWN,))
     delay_of: str = option(
         "command",
-        "Signal that is delayed. The `command`: the servo closes its own loop; the whole `effort`: a host does, "
-        "over a bus.",
+        "Signal that is delayed: the `command` if the servo closes its own loop, the whole `effort` if a host "
+        "does over a bus.",
         choices=("command", "effort"),
     )
     limit: float | tuple[float, ...] | None = option(
-        None, "Limit of the effort, one or a list.", unit="N m or N", above=0, range=(0, LARGEST)
+        None, "Effort limit, one number or one per joint.", unit="N m or N", above=0, range=(0, LARGEST)
     )
     reference: str | None = option(
         None,
-        "Reference that fixes the scale. `gains`, `links` (masses of the robot's file), `load` (a load that is "
-        "known in some of "
-        "the fitted logs: `load` in [`[logs]`](campaign.md); links are fitted), `none` (ratios to kp are reported).",
+        "Reference that fixes the scale. `gains`, `links` (masses of the robot file), `load` (a known payload in "
+        "some of the training logs: `load` in [`[logs]`](campaign.md); links are fitted), `none` (ratios to kp "
+        "are reported).",
         choices=("gains", "links", "load", "none"),
-        otherwise="gains where they are known, else the links where these are kept",
+        otherwise="gains if they are known, else the links if these are kept",
     )
     method: str = option(
         "output-error",
-        "Method of the fit. Besides simulated positions, quickly and roughly: `law` (least squares on the law's "
-        "efforts) and `didim` (the same on simulated states).",
+        "Method of the fit. Besides simulated positions, two quick approximations: `law` (least squares on the "
+        "efforts of the control law) and `didim` (the same on simulated states).",
         choices=("output-error", "didim", "law"),
     )
     integrator: str = option(
         "midpoint",
-        "Integrator of the simulated motion. `midpoint`: its step is halved as needed; `euler`: that of MuJoCo at "
-        "MuJoCo's `step`, for values that are meant for it.",
+        "Integrator of the simulated motion. `midpoint`: its step is halved as needed; `euler`: that of MuJoCo "
+        "at MuJoCo's `step`, for parameters to be used in MuJoCo.",
         choices=("midpoint", "euler"),
     )
-    step: float | None = option(None, "Step of the simulator, with the integrator euler.", unit="s", range=(1e-5, 0.02))
+    step: float | None = option(
+        None, "Time step of the simulator, for the integrator euler.", unit="s", range=(1e-5, 0.02)
+    )
     zeros: Gains = option(
         0.0,
-        'Zeros of the robot\'s file less those of the log (links are at q + zeros). `"?"` where encoders were not '
-        "calibrated to the file; they show in gravity alone.",
+        'Zeros of the robot file less those of the log (links are at q + zeros). `"?"` if the encoders were not '
+        "calibrated to the file; zeros are identifiable from gravity only.",
         unit="rad or m",
         range=(-LARGEST, LARGEST),
         words=(UNKNOWN,),
@@ -228,13 +231,13 @@ class Command(Declared):
         if self.law == "p" and self.kd == UNKNOWN:
             object.__setattr__(self, "kd", 0.0)
         if self.law == "p" and self.kd != 0:
-            raise InputError('the law "p" has no kd; state law = "pd"')
+            raise InputError('the control law "p" has no kd; set law = "pd"')
         if self.law != "pid" and self.ki != 0:
-            raise InputError(f'the law "{self.law}" has no ki; state law = "pid"')
+            raise InputError(f'the control law "{self.law}" has no ki; set law = "pid"')
         if self.integrator == "euler" and self.step is None:
-            raise InputError("the integrator euler needs the simulator's own step, such as step = 0.001")
+            raise InputError("the integrator euler needs the simulator's own time step, such as step = 0.001")
         if self.delay_of == "effort" and self.delay != UNKNOWN and float(self.delay) < 0:
-            raise InputError("an effort cannot act before it is asked for: its delay is at least 0")
+            raise InputError("the delay of an effort must be at least 0")
 
     def each(self, name: str, n: int) -> tuple[Gain, ...]:
         """Gain or limit of each of n joints."""
@@ -242,7 +245,7 @@ class Command(Declared):
         if not isinstance(value, tuple):
             return (value,) * n
         if len(value) != n:
-            raise CampaignError(f"command.{name} has {len(value)} values where the robot has {n} coordinates")
+            raise CampaignError(f"command.{name} has {len(value)} values, but the robot has {n} coordinates")
         return value
 
 
@@ -251,31 +254,31 @@ class ElasticJoints(Declared):
     """Options of elastic joints: which joints are elastic, initial values, and the side of the encoder."""
 
     joints: tuple[str | int, ...] = option(
-        (), "Elastic joints, by name or number from 1.", range=(1, math.inf), otherwise="those of the robot's file"
+        (), "Elastic joints: names, or numbers starting at 1.", range=(1, math.inf), otherwise="those of the robot file"
     )
     stiffness: Gains | None = option(
         None,
-        'Initial value of the stiffness on the link side: a number for all of them or one each, or `"?"`.',
+        'Initial value of the stiffness on the link side: one number or one per elastic joint, or `"?"`.',
         unit="N m/rad or N/m",
         range=STIFFNESS,
         words=(UNKNOWN,),
-        otherwise='what the robot\'s file says, else `"?"`',
+        otherwise='that of the robot file, else `"?"`',
     )
     damping: Gains | None = option(
         None,
-        'Initial value of the damping on the link side: a number for all of them or one each, or `"?"`.',
+        'Initial value of the damping on the link side: one number or one per elastic joint, or `"?"`.',
         unit="N m s/rad or N s/m",
         range=(0, STIFFNESS[1]),
         words=(UNKNOWN,),
-        otherwise='what the robot\'s file says, else `"?"`',
+        otherwise='that of the robot file, else `"?"`',
     )
     encoder: str | None = option(
         None,
         "Side on which positions were measured.",
         choices=("both", "motor", "link"),
-        otherwise='`"both"` where the log has a second encoder; else it must be said',
+        otherwise='`"both"` if the log has a second encoder; else it must be given',
     )
-    feedback: str = option("motor", "Side that the joints' position servos read.", choices=("motor", "link"))
+    feedback: str = option("motor", "Side that the position servos measure.", choices=("motor", "link"))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -283,11 +286,11 @@ class Floor(Declared):
     """Ground contact: a horizontal plane that the named frames of the robot cannot penetrate; default: none."""
 
     touches: tuple[str, ...] = option(
-        (), "Links or frames of the robot's file whose origins touch the floor.", otherwise="none: no floor"
+        (), "Links or frames of the robot file whose origins can touch the ground.", otherwise="none: no floor"
     )
     height: Gain = option(
         UNKNOWN,
-        "Height along the direction up, from the base's origin.",
+        "Height of the ground above the base's origin, against gravity.",
         unit="m",
         range=FLOORS["height"],
         words=(UNKNOWN,),
@@ -295,7 +298,7 @@ class Floor(Declared):
     friction: Gain = option(0.0, "Coefficient of friction.", range=FLOORS["friction"], words=(UNKNOWN,))
     stiffness: Gain = option(
         1e4,
-        "Contact stiffness of the floor and the bodies that touch it.",
+        "Contact stiffness of the ground and the bodies that touch it.",
         unit="N/m",
         range=FLOORS["stiffness"],
         words=(UNKNOWN,),
@@ -328,13 +331,13 @@ class CalibrationOptions(Declared):
         None,
         "Groups of corrections to fit, in this order.",
         choices=tuple(LEVELS),
-        otherwise="chosen by regions left out",
+        otherwise="chosen by cross-validation over regions of postures",
     )
     tip: str | None = option(None, "Link or frame that carries the target.", otherwise="the last link")
     root: str | None = option(None, "Link or frame where the kinematic chain begins.", otherwise="the ground")
     zeros: str = option(
         "file",
-        "Where joint offsets go: into the robot's frames, or into a table for its controller.",
+        "Where joint offsets are written: into the robot's frames, or into a table for its controller.",
         choices=("file", "controller"),
     )
 
@@ -350,14 +353,14 @@ class WrenchOptions(Declared):
 
     frame: str | None = option(
         None,
-        "Link or frame that the sensor is mounted in, placed by the joint positions of the file.",
+        "Link or frame to which the sensor is attached, placed by the joint positions of the file.",
         otherwise="the orientation in the file, else the last link",
     )
     axes: str | None = option(
         None,
         "Axes of the wrench.",
         choices=("sensor", "base"),
-        otherwise="those in which a rigid tool explains the forces",
+        otherwise="those for which a rigid tool explains the forces",
     )
     of: str | None = option(
         None,
@@ -379,10 +382,10 @@ class WrenchOptions(Declared):
     )
     moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS))
     columns: Sequence[str] | None = option(
-        None, "Columns of force and moment.", length=6, otherwise="fx fy fz tx ty tz, and other usual names"
+        None, "Columns of force and moment.", length=6, otherwise="fx fy fz tx ty tz, and other common names"
     )
     rotation: Sequence[str] = option((), "Columns of the sensor's orientation in the base.", otherwise="qx qy qz qw")
-    rotation_as: str = option("xyzw", "How the orientation is written.", choices=tuple(ROTATIONS))
+    rotation_as: str = option("xyzw", "Representation of the orientation.", choices=tuple(ROTATIONS))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -433,46 +436,47 @@ class CampaignOptions(Declared):
         None,
         "Columns of the logs; also the path of a file with this table.",
         table="columns",
-        otherwise="in a file beside the first log, else by name",
+        otherwise="in a file next to the first log, else recognised by name",
     )
     effects: Sequence[Wanted] | None = option(
         None,
-        "Effects of the joints besides the links' inertia, by word or symbol (FC, on one joint FC3), or none. In files "
-        "also tables.",
+        "Joint effects besides the inertia of the links, by word or symbol (FC, on one joint FC3), or none. In "
+        "files also tables.",
         table="model",
         command="effects",
         otherwise="chosen by cross-validation",
     )
     joints: Sequence[str | int] = option(
-        (), "Joints to identify: names, or numbers from 1.", table="", command="joints", otherwise="all"
+        (), "Joints to identify: names, or numbers starting at 1.", table="", command="joints", otherwise="all"
     )
     estimator: str | Estimator = option("auto", "Estimator.", table="estimator", key="name", command="estimator")
     options: Mapping[str, Any] = option(factory=dict, help="Options of the estimator.", table="estimator")
     fix: Mapping[str, float] = option(
         factory=dict,
-        help="Known parameters, not fitted, by their full names. In files a table: `fix = { M6 = 2.8, FC1 = 0 }`.",
+        help="Known parameters that are not fitted, by their full names. In files a table: `fix = { M6 = 2.8, "
+        "FC1 = 0 }`.",
         table="model",
         command="fix",
         otherwise="none",
     )
     parameters: str = option(
         "base",
-        "Set of parameters that is fitted: base parameters, or minimal linear combinations of composite bodies (mlc). "
-        "Efforts and residuals are the same (Lin 1995).",
+        "Set of parameters that is fitted: base parameters, or minimal linear combinations of composite bodies "
+        "(mlc). Efforts and residuals are equal for both (Lin 1995).",
         choices=tuple(SETS),
         table="model",
         command="parameters",
     )
     links: str = option(
         "robot",
-        "For logs of commands: keep the links of the robot's file, or fit physically consistent ones.",
+        "For logs of commands: keep the links of the robot file, or fit physically consistent links.",
         choices=("robot", "physical"),
         table="model",
     )
     prior: str | Path | Robot | Mapping[str, float] | None = option(
         None,
-        "Values towards which ridge and physical are regularised: those of the robot's file (robot), or of another "
-        "robot or model file.",
+        "Prior values towards which ridge and physical are regularised: those of the robot file (robot), or of "
+        "another robot or model file.",
         table="model",
         command="prior",
         otherwise="none",
@@ -493,7 +497,7 @@ class CampaignOptions(Declared):
         "Measurements of the tool, for a [calibration](howto/calibrate.md): tables `[[measure]]`.",
         key="measure",
         table="",
-        otherwise="none; of a calibration looked for in the header",
+        otherwise="none; for a calibration inferred from the column names",
     )
     calibration: CalibrationOptions | None = option(None, table="calibration")
     wrench: WrenchOptions | None = option(None, table="wrench")

@@ -41,8 +41,8 @@ def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
     fastest = max(r.rate_hz for r in recordings)
     if evaluation.rate_hz > FINER * fastest:
         raise CampaignError(
-            f"efforts cannot be judged at {evaluation.rate_hz:g} Hz: the logs have {fastest:.4g} samples per second; "
-            "give evaluation a lower rate_hz",
+            f"efforts cannot be evaluated at {evaluation.rate_hz:g} Hz: the logs have {fastest:.4g} samples per "
+            "second; give a lower rate_hz in [evaluation]",
             file=campaign.source or None,
             field="evaluation.rate_hz",
         )
@@ -138,8 +138,9 @@ def refuse_unknown_gains(campaign: Campaign, logs: Sequence[EffortLog]) -> None:
         recording = log.recording
         if recording is not None and recording.effort_unit != SI and len(rows) > 1:
             raise RecordingError(
-                f"the efforts of {len(rows)} joints are in {recording.effort_unit} and their gains are not known; give "
-                "[drive] gains, find them from a known load (minertia payload --mass), or identify one joint at a time",
+                f"the efforts of {len(rows)} joints are in {recording.effort_unit}, but the drive gains are "
+                "unknown; give [drive] gains, estimate them from a known payload (minertia payload --mass), or "
+                "identify one joint at a time",
                 file=recording.source or log.name,
                 column=recording.column(f"tau{rows[0] + 1}"),
             )
@@ -156,9 +157,9 @@ def refuse_twins(campaign: Campaign) -> None:
     for k, log in enumerate((*campaign.train, *campaign.validate)):
         if any(_overlap(log, fitted) for fitted in campaign.train[:k]):
             is_fitted = k < len(campaign.train)
-            what = "is named twice" if is_fitted else "was used to fit and cannot judge the fit"
+            what = "is named twice" if is_fitted else "was used for fitting and cannot validate the fit"
             raise RecordingError(
-                f"this log {what}; name it once, or parts of it that do not overlap", file=log.file or log.name
+                f"this log {what}; name it once, or use parts of it that do not overlap", file=log.file or log.name
             )
 
 
@@ -188,9 +189,9 @@ def _refuse_copies(read: Sequence[RecordedLog], count: int) -> None:
         for other in read[: min(k, count)]:
             a, b = one.beginning, other.beginning
             if len(a) == len(b) and np.array_equal(a.q, b.q) and np.array_equal(a.efforts(), b.efforts()):
-                what = "fit a log once" if k < count else "it was used to fit, and cannot judge the fit"
+                what = "fit a log once" if k < count else "it was used for fitting and cannot validate the fit"
                 raise RecordingError(
-                    f"this log holds the same samples as {other.log.name}; {what}", file=one.log.file or one.log.name
+                    f"this log contains the same samples as {other.log.name}; {what}", file=one.log.file or one.log.name
                 )
 
 
@@ -199,6 +200,6 @@ def _refuse_standstill(log: Log, recording: Recording) -> None:
     travel = np.ptp(recording.q, axis=0)
     if not np.any(travel > STANDSTILL):
         raise RecordingError(
-            f"no joint moves by more than {float(travel.max()):.2g} rad (or m) in this log; a fit needs motion",
+            f"no joint moves by more than {float(travel.max()):.2g} rad (or m) in this log; use a log with motion",
             file=log.file or log.name,
         )

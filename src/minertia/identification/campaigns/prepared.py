@@ -84,7 +84,7 @@ class EffortLog(PreparedLog):
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        judged = "" if self.evaluation is None else f", judged below {self.evaluation.cutoff_hz:.3g} Hz"
+        judged = "" if self.evaluation is None else f", evaluated below {self.evaluation.cutoff_hz:.3g} Hz"
         return (
             f"<EffortLog '{clipped(self.name, 50)}': {plural(self.kept or 0, 'sample')} to fit{judged}; "
             f"{plural(len(self.findings), 'finding')}>"
@@ -199,4 +199,4 @@ def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion,
         if is_last:
             return
         held, start = held.select(slice(len(held) - 1 - 2 * halo, None)), stop
-    raise RecordingError("there are no samples to judge")
+    raise RecordingError("there are no samples to evaluate")

@@ -38,7 +38,8 @@ class RobotEntries(Declared):
     )
     base: str | None = option(
         None,
-        "Whether the base is fixed. `fixed` holds a robot whose file lets its base move (a quadruped on a stand).",
+        "Whether the base is fixed. `fixed` fixes the base of a robot whose file has a floating base (a "
+        "quadruped on a stand).",
         choices=BASES,
         otherwise="the file's",
     )
@@ -52,9 +53,9 @@ class RobotEntries(Declared):
     )
     hold: Mapping[str, float] = option(
         factory=dict,
-        help="Joints the log has no columns for, with the positions [rad or m] in which they are locked "
-        "(`hold = { panda_finger_joint1 = 0.02 }`). What they carry belongs to the link before. `campaign new` asks "
-        "for them, and where columns go by numbers also which they are.",
+        help="Joints without columns in the log, with the positions [rad or m] at which they are locked (`hold = "
+        "{ panda_finger_joint1 = 0.02 }`). Their links become part of the parent link. `campaign new` asks "
+        "for the positions, and for the joints if columns are numbered.",
         otherwise="none",
     )
 
@@ -108,7 +109,7 @@ class _CampaignReader:
         own = [name for name in TABLES if name]
         self.top.only((*(one.key for one in (*ENTRIES, *TABLES[""])), *own))
         if self.top.get("format") != FORMAT:
-            raise self.top.fail(f"the file must say format = {FORMAT}", "format")
+            raise self.top.fail(f"the file must contain format = {FORMAT}", "format")
         if data is not None and not data.is_dir():
             raise CampaignError(f"the data folder '{data}' does not exist", file=path)
 
@@ -119,7 +120,7 @@ class _CampaignReader:
         found = {name: value for name, value in self._options().items() if value is not None}
         found["name"] = found.get("name") or self.path.stem
         if not found.get("train"):
-            raise self.top.table("logs").fail("name at least one log to fit", "train")
+            raise self.top.table("logs").fail("the campaign has no training log; name at least one in train", "train")
         try:
             return Campaign(robot, **found, source=str(self.path), places=tuple(self._places(robots=False)))
         except OptionError as err:
@@ -176,7 +177,7 @@ class _CampaignReader:
                 reading(*log_files(file))  # an input of the command, whether or not it comes to be read
                 return file
         places = ", ".join(str(p) for p in self._places(robots))
-        hint = "" if self.data is not None else "; name the folder of the logs with --data"
+        hint = "" if self.data is not None else "; give the folder of the logs with --data"
         raise CampaignError(f"'{name}' is not in {places}{hint}", file=self.path, field=field)
 
     def _robot(self) -> Robot:
@@ -184,7 +185,7 @@ class _CampaignReader:
         own = {key: value for key, value in top.entries.items() if any(key in one.keys for one in ENTRIES)}
         given = read(replace(top, entries=own), RobotEntries)
         if not given.robot:
-            raise top.fail("name the robot: a file, or a bundled one", "robot")
+            raise top.fail("the robot is missing; name a robot file or a bundled robot", "robot")
         is_bundled = given.robot in bundled_robots()
         found = given.robot if is_bundled else str(self._find(given.robot, "robot", robots=True))
         return locked(read_robot(found, gravity=given.gravity, base=given.base), dict(given.hold))
@@ -231,11 +232,11 @@ class _CampaignReader:
 
     def _log(self, logs: CampaignTable, key: str, item: Any) -> Log:
         if not isinstance(item, (str, dict)):
-            raise logs.fail(f"a log is the name of a file or a table, not {shown(item)}", key)
+            raise logs.fail(f"a log must be the name of a file or a table, not {shown(item)}", key)
         table = replace(logs, entries={"file": item} if isinstance(item, str) else item, where=f"logs.{key}")
         name = table.text("file")
         if not name:
-            raise table.fail("name the file of the log", "file")
+            raise table.fail('the file of the log is missing; give it with file = "..."', "file")
         rest = replace(table, entries={k: v for k, v in table.entries.items() if k != "file"})
         return read(rest, Log, source=self._find(name, f"logs.{key}"))
 

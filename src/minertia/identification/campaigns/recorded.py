@@ -72,7 +72,8 @@ def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> Re
         blocks = [part]
     else:
         part = part.noted(
-            f"read in blocks: of {len(told)} samples the first {len(part)} were audited, and chose what was left open"
+            f"read in blocks: the first {len(part)} of {len(told)} samples were audited and used to choose "
+            "options that were not given"
         )
     if not simulated:
         findings = (*findings, *law_findings(part, campaign.command))

@@ -45,9 +45,11 @@ def campaign_text(campaign: Any, folder: Path, robot: str) -> str:
     """TOML text of a campaign with log paths relative to a folder; robot: name or path of the robot."""
     record = campaign_record(campaign)
     if record["estimator"]["name"] != campaign.estimator:
-        raise CampaignError("an estimator made in Python cannot be written to a file; give its name and options")
+        raise CampaignError("an estimator object of Python cannot be written to a file; give its name and options")
     if isinstance(campaign.prior, Robot | Mapping):
-        raise CampaignError("a prior made in Python cannot be written to a file; write it as a robot and name that")
+        raise CampaignError(
+            "a prior object of Python cannot be written to a file; write it as a robot file and name that file"
+        )
     logs = {key: [_log(log, folder) for log in getattr(campaign, key)] for key in ("train", "validate")}
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -90,7 +92,7 @@ def _robot(robot: Robot, file: Path) -> tuple[str, dict[str, str]]:
 
 def _log(log: Any, folder: Path) -> Any:
     if log.file is None:
-        raise CampaignError(f"{log.name} is a recording in memory; save it to a file and name that in the campaign")
+        raise CampaignError(f"{log.name} is a recording in memory; save it to a file and name the file in the campaign")
     own = {**stated(log), "file": _from(log.file, folder)}
     return own if len(own) > 1 else own["file"]
 

@@ -28,10 +28,11 @@ def loop_of(model: IdentifiedModel) -> dict[str, Any]:
     """Position servos of a model; raises an error if it was fitted to efforts."""
     found = model.evidence.get(LOOP)
     if found is None:
-        raise MinertiaError("this model was fitted to efforts and has no position loops; fit logs of commands for that")
+        raise MinertiaError("this model was fitted to efforts and has no servo model; fit logs of commands to get one")
     if found["gauges"]:
         raise MinertiaError(
-            f"nothing fixed the scale of this model (kp of {', '.join(found['gauges'])} is 1): a simulator needs a gain"
+            f"the scale of this model is not identifiable (kp of {', '.join(found['gauges'])} was set to 1), but "
+            "a simulator needs it; give a gain and fit again"
         )
     return dict(found)
 
@@ -48,13 +49,13 @@ def to_position_mjcf(model: IdentifiedModel) -> str:
     robot, elastic = _bounded(model.robot, loop), loop.get("elastic", {})
     if elastic.get("feedback") == "link":
         raise MinertiaError(
-            f"position loops of {', '.join(elastic['joints'])} read the links and act on the motors behind springs, "
-            "which no actuator of MuJoCo does: validate this model without another simulator"
+            f"position servos of {', '.join(elastic['joints'])} measure the links and act on the motors through "
+            "springs, which MuJoCo actuators cannot represent; validate this model with minertia only"
         )
     motors = [loop["joints"].index(joint) for joint in elastic.get("joints", ())]
     moved = [f"{symbol}{robot.independent[j] + 1}" for j in motors for symbol in AT_MOTOR]
     bare = robot.without_effects([name for name in moved if name in robot.effect_values])
-    told = [f"position loops identified by minertia {__version__}", *_meanings(loop), *not_held(model)]
+    told = [f"position servos identified by minertia {__version__}", *_meanings(loop), *not_held(model)]
     comments = [f"  <!-- {re.sub('--+', '-', one_line(text))} -->" for text in told]
     rotors = "".join(f"{line}\n" for j in motors for line in _rotor(robot, j))
     lines = [*comments, *_springs(elastic), "  <actuator>", *_drives(loop), "  </actuator>"]
@@ -135,13 +136,15 @@ def _meanings(loop: dict[str, Any]) -> list[str]:
     """Comments for an MJCF that explain the meaning of its values."""
     found = []
     if any(loop["damping_is_one"]):
-        found.append("kv holds the damping of the loop and viscous friction, which positions do not tell apart")
+        found.append(
+            "kv contains the damping of the servo and viscous friction, which are not distinguishable from positions"
+        )
     if loop["velocity_reference"]:
         found.append(f"ctrl of the actuators {rate_name('*')} is the commanded velocity")
     elif damps_apart(loop):
-        found.append(f"the actuators {rate_name('*')} are back-EMF: their ctrl stays 0")
+        found.append(f"the actuators {rate_name('*')} represent back-EMF: keep their ctrl at 0")
     if loop["delay"] and loop["delay_of"] == "command":
-        found.append(f"delay of the command: {1e3 * loop['delay']:.4g} ms, not in this file: delay ctrl")
+        found.append(f"delay of the command: {1000.0 * loop['delay']:.4g} ms, not included in this file: delay ctrl")
     if any(loop["zeros"]):
         found.append(f"positions here are those of the log plus {', '.join(f'{v:.4g}' for v in loop['zeros'])}")
     if any(loop.get("elastic", {}).get("rest", ())):
@@ -155,13 +158,17 @@ def not_held(model: IdentifiedModel) -> list[str]:
     rigid = replace(robot, joints=tuple(replace(joint, elastic=None) for joint in robot.joints))
     found = [f"{note.where}: {note.text}" for note in unheld_effects(rigid, HELD, "MJCF")]
     if any(loop["ki"]):
-        found.append("the integral part of the position loops is not simulated: MuJoCo's actuators have none")
+        found.append("the integral action of the position servos is not simulated: MuJoCo actuators have none")
     if loop["delay"] and loop["delay_of"] == "effort":
         found.append(
-            f"the delay of the effort, {1e3 * loop['delay']:.4g} ms, is not simulated: MuJoCo's actuators act at once"
+            f"the delay of the effort, {1000.0 * loop['delay']:.4g} ms, is not simulated: MuJoCo actuators act "
+            "immediately"
         )
     if "floor" in loop:
-        found.append(f"the floor at {loop['floor']['height']:.4g} m is not simulated: add a plane and what touches it")
+        found.append(
+            f"the ground contact at {loop['floor']['height']:.4g} m is not simulated: add a plane and "
+            "contact geometries"
+        )
     return found
 
 
@@ -193,7 +200,7 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
         f"        joint_names_expr={names!r},",
         f"        stiffness={table(loop['kp'])},  # KP",
         f"        damping={table(loop['kd'])},  # KD of the loop"
-        + (", with viscous friction, not told apart" if any(loop["damping_is_one"]) else ""),
+        + (", including viscous friction, not distinguishable" if any(loop["damping_is_one"]) else ""),
         f"        armature={table(of('IA'))},  # IA",
         f"        friction={friction},  # FC, an effort from Isaac Sim 5.0 on (a coefficient before)",
         f"        dynamic_friction={friction},  # the same: no Stribeck effect",
@@ -205,10 +212,11 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
         lines.append(f"        min_delay={whole}, max_delay={whole},  # physics steps of {step:g} s")
     lines += ["    ),", "}"]
     lines.append(
-        f"# delay identified: {1e3 * loop['delay']:.4g} ms; {1e3 * rest:.4g} ms of it is not in the steps above"
+        f"# identified delay: {1000.0 * loop['delay']:.4g} ms, of which {1000.0 * rest:.4g} ms is not covered by "
+        "the steps above"
     )
     shifts = [off / kp for off, kp in zip(of("OFF"), loop["kp"], strict=True)]
-    lines.append(f"# offsets have no place there: subtract these from position targets [rad]: {table(shifts)}")
+    lines.append(f"# offsets cannot be represented there: subtract these from position targets [rad]: {table(shifts)}")
     lines.append("# velocity_limit and saturation_effort are not identified: take them from the data sheet")
     lines += [f"# {one_line(text)}" for text in _not_in_isaac(model, loop)]
     return "\n".join(lines) + "\n"
@@ -218,13 +226,18 @@ def _not_in_isaac(model: IdentifiedModel, loop: dict[str, Any]) -> list[str]:
     """Messages on features of an identified model that Isaac Lab's actuators do not support."""
     found = [f"{note.where}: {note.text}" for note in unheld_effects(model.robot, IN_ISAAC, "Isaac Lab")]
     if any(loop["ki"]):
-        found.append("the integral part of the position loops has no place there")
+        found.append("the integral action of the position servos cannot be represented there")
     if loop["velocity_reference"]:
-        found.append("damping acts on the commanded less the measured velocity: set velocity targets, too")
+        found.append("damping acts on the commanded less the measured velocity: also set velocity targets")
     if loop["law"] == "voltage" and "limit" in loop:
-        found.append("the limit bounds the part of the position alone, not back-EMF, which is in the damping above")
+        found.append(
+            "the limit applies to the proportional part only, not to the back-EMF, which is part of the damping above"
+        )
     if loop["delay"] and loop["delay_of"] == "effort":
-        found.append("it is the effort that is late, measured positions included; delays there are those of targets")
+        found.append(
+            "the identified delay is that of the effort, including measured positions; delays there are "
+            "those of targets"
+        )
     if "floor" in loop:
-        found.append(f"the floor at {loop['floor']['height']:.4g} m has no place there")
+        found.append(f"the ground contact at {loop['floor']['height']:.4g} m cannot be represented there")
     return found

@@ -46,20 +46,20 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     robot, command = campaign.robot, campaign.command
     require_simple(robot)
     if campaign.joints and len(campaign.joints) < robot.n:
-        raise CampaignError("commands move all joints: joints cannot be chosen here; lock the others with hold")
+        raise CampaignError("commands move all joints, so joints cannot be selected here; lock the others with hold")
     usual = (*(everywhere(robot, word) for word in START), *springs(robot))
     effects = usual if campaign.effects is None else campaign.effects
     linear = linear_model(robot, effects, method=SETS[campaign.parameters])
     for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
         if symbol_of(name) not in SIMULATED:
             raise CampaignError(
-                f"the effect {name} is not simulated under commands, whose logs have no temperatures; these are: "
-                f"{', '.join(SIMULATED)}"
+                f"the effect {name} is not simulated in fits of commands, whose logs have no temperatures; "
+                f"available: {', '.join(SIMULATED)}"
             )
     keeps = campaign.links == "robot"
     if keeps and not robot.has_parameters:
         raise CampaignError(
-            f"'{robot.name}' has no masses to keep; state links = \"physical\" in [model] to fit them, too"
+            f"'{robot.name}' has no masses to keep; set links = \"physical\" in [model] to fit them as well"
         )
     groups = tied_by_floor(robot, campaign.floor, tied_groups(robot))
     builder = _ServoBuilder(robot, command, linear, groups, keeps)
@@ -77,7 +77,9 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     fixed = {name: value for name, value in given.items() if name in model.names}
     unknown = [name for name in given if name not in fixed]
     if unknown:
-        raise CampaignError(f"{unknown[0]} is fixed and no unknown here; the unknowns are: {', '.join(model.names)}")
+        raise CampaignError(
+            f"{unknown[0]} is fixed but is not an unknown of this fit; the unknowns are: {', '.join(model.names)}"
+        )
     return model.with_fixed(fixed)
 
 
@@ -121,8 +123,8 @@ class _ServoBuilder:
             missing = [name for name, usual in term.effect.constants.items() if usual is None]
         if missing:
             raise CampaignError(
-                f'{missing[0]} of {term.name} is not looked for under commands: state it, as in effects = ["viscous", '
-                f'{{ kind = "{term.symbol}", {missing[0]} = 0.1 }}]'
+                f"{missing[0]} of {term.name} cannot be searched for in fits of commands; give it, as in effects "
+                f'= ["viscous", {{ kind = "{term.symbol}", {missing[0]} = 0.1 }}]'
             )
         return values
 
@@ -211,17 +213,18 @@ class _ServoBuilder:
         loose, names = self._firsts, self.robot.coordinate_names
         if self.reference == "gains" and loose:
             raise CampaignError(
-                f'kp of joint {names[min(loose)]} and of all joints tied to it is "?" and the reference is "gains": '
-                'give a gain, or state reference = "links" (masses of the robot\'s file) or "none" (ratios to kp)'
+                f'kp of joint {names[min(loose)]} and of all joints coupled to it is "?" and the reference is '
+                '"gains"; give a gain, or set reference = "links" (masses of the robot file) or "none" (ratios '
+                "to kp)"
             )
         if self.reference == "load" and self.keeps:
-            raise CampaignError('the reference "load" needs links that are fitted: state links = "physical" in [model]')
+            raise CampaignError('the reference "load" needs links that are fitted; set links = "physical" in [model]')
         if self.reference == "links" and not self.keeps:
-            raise CampaignError('the reference "links" keeps the masses of the robot\'s file: state links = "robot"')
+            raise CampaignError('the reference "links" keeps the masses of the robot file; set links = "robot"')
         if self.reference == "none" and self.keeps and loose:
             raise CampaignError(
-                'links = "robot" takes the masses of the file as true, which is a reference; state reference = '
-                '"links", or links = "physical"'
+                'links = "robot" takes the masses of the robot file as true, which is a reference; set reference '
+                '= "links", or links = "physical"'
             )
 
     def add_zeros(self) -> None:
@@ -244,7 +247,7 @@ class _ServoBuilder:
                 if term.joint == j and "load" in term.effect.inputs:
                     raise CampaignError(
                         f"{term.effect.word} is not simulated at joint {self.robot.coordinate_names[j]}, which is "
-                        "elastic: leave it out of effects there"
+                        "elastic; omit it from effects there"
                     )
             if f"IA{j + 1}" not in self.columns:
                 self.add(f"IA{j + 1}", {Atom("IA", j): 1.0}, 0.0)
@@ -259,7 +262,7 @@ class _ServoBuilder:
         if not floor.touches:
             return
         if self.command.integrator == "euler":
-            raise CampaignError('a floor is simulated by the midpoint rule alone: leave integrator = "euler" out')
+            raise CampaignError('ground contact is simulated with the midpoint rule only; remove integrator = "euler"')
         for k, what in enumerate(FLOOR):
             value = getattr(floor, what)
             if isinstance(value, str):
@@ -280,7 +283,9 @@ class _ServoBuilder:
         names = tuple(self.columns)
         G = np.stack([self.columns[name] for name in names], axis=1) if names else np.zeros((len(self.atoms), 0))
         if not names:
-            raise MinertiaError("everything is known in this campaign: nothing is left to fit")
+            raise MinertiaError(
+                'every value of this campaign is known, so there is nothing to fit; set at least one to "?"'
+            )
         groups = tuple(self._group(joints, G) for joints in self.tied)
         lower = np.array([self.lower[name] for name in names])
         return ServoModel(

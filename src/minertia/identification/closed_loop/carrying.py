@@ -26,13 +26,12 @@ def refuse_loads(campaign: Campaign) -> None:
     is_loaded = any(log.load is not None for log in (*campaign.train, *campaign.validate))
     if is_loaded and campaign.links == "robot":
         raise CampaignError(
-            'loads of logs are known to a fit of commands only where the links are fitted: state links = "physical" in '
-            "[model], or leave loaded logs out"
+            "payloads of logs can be used in fits of commands only if the links are fitted; set links = "
+            '"physical" in [model], or remove logs with payload'
         )
     if campaign.command.reference == "load" and not any(log.load is not None for log in campaign.train):
         raise CampaignError(
-            'the reference "load" needs a fitted log with a load that is known: load = {mass = ..., com = [...]} in '
-            "[logs]"
+            'the reference "load" needs a training log with a known payload: load = {mass = ..., com = [...]} in [logs]'
         )
 
 
@@ -49,7 +48,7 @@ def _atoms(model: ServoModel, load: Load) -> Array:
     assert body is not None
     frame = robot.payload_frame(load.at)
     if frame.joint is None:
-        raise CampaignError("a load on the ground moves with no joint and fixes no scale")
+        raise CampaignError("a payload attached to the ground moves with no joint and does not fix the scale")
     ten = transport_ten(list(body.ten), numeric_pose(frame.pose, robot.symbol_values))
     named = {full_name(s, frame.joint + 1): float(v) for s, v in zip(LINK_SYMBOLS, ten, strict=True)}  # type: ignore[arg-type]
     standard = linear.standard_values(linear.values(named))

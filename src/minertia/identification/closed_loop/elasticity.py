@@ -61,8 +61,9 @@ def _both_sides(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tu
         if together > max(at.WOUND_TOGETHER, at.WOUND_CHANCE / np.sqrt(max(count, 1.0))):
             about = float(x @ x) / float(x @ y)
             notes.append(
-                f"joint {names[j]} is elastic: its motor is ahead of its link in proportion to the effort, with about "
-                f"{about:.2g} {_unit(model, j)}; a rigid fit misses it: name the joint in [elastic]"
+                f"joint {names[j]} is elastic: the difference of motor and link positions is proportional to the "
+                f"effort, with a stiffness of about {about:.2g} {_unit(model, j)}, which a rigid fit does not "
+                "model; name the joint in [elastic]"
             )
     return tuple(notes)
 
@@ -90,8 +91,9 @@ def _one_side(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tupl
     }
     names = campaign.robot.coordinate_names
     return tuple(
-        f"something is missing at joint {names[j]}: its residual {fit.sigma[j]:.2g} is no noise, and a spring between "
-        f"motor and link would take {100 * part:.0f} % of its square; is the joint elastic? Name it in [elastic]"
+        f"the model of joint {names[j]} is incomplete: its residual {fit.sigma[j]:.2g} is more than noise, and a "
+        f"spring between motor and link would explain {100 * part:.0f} % of its sum of squares; if the joint is "
+        "elastic, name it in [elastic]"
         for j, part in found.items()
     )
 

@@ -18,7 +18,7 @@ def write_loop_files(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
     """Write the position servos for simulators, if the scale is known."""
     mjcf, isaac = LOOP_FILES
     if model.evidence[LOOP]["gauges"] or not model.is_physical:
-        return (Note("warning", mjcf, "not written: a simulator needs a scale and bodies that can exist"),)
+        return (Note("warning", mjcf, "not written: a simulator needs a scale and physically consistent links"),)
     write_file(draft / isaac, to_isaac_lab(model))
     try:
         write_file(draft / mjcf, to_position_mjcf(model))

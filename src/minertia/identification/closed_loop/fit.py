@@ -180,8 +180,8 @@ class _OutputError:
         usable = [point for point in points if point is not None]
         if not usable:
             raise MinertiaError(
-                "no start of the fit can be simulated: the motion runs away with the gains given; are the law, the "
-                "gains and the robot those of the log?"
+                "the fit cannot start: the simulated motion diverges with the given gains; check that control "
+                "law, gains and robot are those of the log"
             )
         if len(usable) > 2:  # of elastic joints with one encoder: the right resonance shows after some steps
             self.held = {k for k, name in enumerate(self.names) if name.startswith("DJ")}
@@ -334,14 +334,16 @@ class _OutputError:
             basis, *_ = np.linalg.lstsq(R[:, list(kept)] / lengths[list(kept)], R[:, k] / lengths[k], rcond=None)
             order = [c for c in np.argsort(-np.abs(basis)) if abs(basis[c]) > 1e-4][:4]
             others = ", ".join(self.names[kept[c]] for c in order)
-            found[name] = f"{name} was not excited by itself: in this motion it acts only together with {others}"
+            found[name] = f"{name} is not identifiable alone: in this motion it acts only in combination with {others}"
         return found
 
 
 def _bound_note(model: ServoModel, k: int) -> str:
     name = model.names[k]
     if name.startswith("CJ"):
-        return f"joint {model.robot.coordinate_names[int(name[2:]) - 1]} moves as a rigid one: it need not be elastic"
+        return (
+            f"joint {model.robot.coordinate_names[int(name[2:]) - 1]} moves like a rigid joint: it need not be elastic"
+        )
     return f"{name} is at its bound {model.lower[k]:g}"
 
 

@@ -65,6 +65,6 @@ def contact_notes(logs: Sequence[LoopLog], masks: Sequence[Mask]) -> list[str]:
     if not told:
         return []
     return [
-        f"left out of the fit: {'; '.join(told)}; far more is left there than elsewhere, as where a robot touches "
-        "something or is pushed (leave_out_contact = false keeps such stretches)"
+        f"excluded from the fit: {'; '.join(told)}; the residual there is far larger than elsewhere, as in "
+        "external contact (leave_out_contact = false keeps such segments)"
     ]

@@ -19,17 +19,20 @@ NEGLIGIBLE = 1e-9  # of the largest entry of a column
 def require_simple(robot: Robot) -> None:
     """Raise an error for robots whose position servos the simulation does not support."""
     if robot.is_floating:
-        raise MinertiaError(f"'{robot.name}' has a floating base, which logs of joints do not show; read it as fixed")
+        raise MinertiaError(
+            f"'{robot.name}' has a floating base, which joint logs do not determine; read it with a fixed base"
+        )
     if robot.open_cuts:
         names = ", ".join(f"'{cut.name}'" for cut in robot.open_cuts)
         raise MinertiaError(
-            f"'{robot.name}' has closed loops ({names}), which fits of commands do not simulate; log its motors' "
-            "efforts or currents, too, and identify it from these"
+            f"'{robot.name}' has closed loops ({names}), which fits of commands do not simulate; also log its "
+            "motors' efforts or currents, and identify it from these"
         )
     if robot.n != robot.n_joints or robot.coupling is not None:
         raise MinertiaError(
-            f"'{robot.name}' has joints that follow others (as in a parallelogram) or motors that turn several, where "
-            "commands cannot be fitted; log its motors' efforts or currents, too, and identify it from these"
+            f"'{robot.name}' has dependent joints (as in a parallelogram) or motors coupled to several joints, "
+            "for which commands cannot be fitted; also log its motors' efforts or currents, and identify it from "
+            "these"
         )
 
 

@@ -26,8 +26,8 @@ from minertia.identification.problem.linear import link_number, symbol_of
 from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
-FILE = "the robot's own file"
-FRICTION = "friction alone on the file's masses"
+FILE = "the robot file's own parameters"
+FRICTION = "the robot file's masses with fitted friction"
 FRICTIONAL = tuple(s for s in SIMULATED if "qd" in BY_SYMBOL[s].inputs)  # what friction alone fits, besides the loop
 
 
@@ -68,8 +68,8 @@ def contact_sentences(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[Lo
         if rows is not None and rows.any():
             left = _residuals(model, log, rest, ~rows).relative
             found.append(
-                f"in {log.name} something else seems to push the robot ({told_times(log, rows)}): {_percent(left)} is "
-                "left of the other rows"
+                f"{log.name} seems to contain external contact ({told_times(log, rows)}): the relative residual "
+                f"of the other rows is {_percent(left)}"
             )
     return found
 
@@ -159,17 +159,17 @@ def scale(model: ServoModel) -> str:
     """Message on the reference that fixes the scale."""
     if model.gauges:
         names = ", ".join(model.robot.coordinate_names[j] for j in model.gauges)
-        return f"nothing fixes the scale: values are ratios, in units of kp of {names}, which was set to 1"
+        return f"the scale is not identifiable: values are ratios, in units of kp of {names}, which was set to 1"
     if all(not isinstance(v, str) for v in model.command.each("kp", model.robot.n)):
         return (
-            "scale: your gains; a gain wrong by 10 % makes every inertia wrong by 10 %, and no log of positions can "
-            "show it"
+            "scale: your gains; a gain wrong by 10 % makes every inertia wrong by 10 %, which logs of positions "
+            "cannot reveal"
         )
     if model.command.reference == "load":
-        return "scale: the load that you gave; a mass wrong by 10 % makes gains, friction and inertia wrong by 10 %"
+        return "scale: the payload that you gave; a mass wrong by 10 % makes gains, friction and inertia wrong by 10 %"
     if model.keeps_links:
-        return "scale: the masses of the robot's file; where they are wrong, gains and friction are wrong alike"
-    return "scale: the gains that you gave, one for each group of joints that inertia ties together"
+        return "scale: the masses of the robot file; if they are wrong, gains and friction are wrong by the same factor"
+    return "scale: the gains that you gave, one for each group of joints that inertia couples"
 
 
 def hidden_sentences(fit: LoopFit) -> list[str]:
@@ -191,11 +191,11 @@ def loose_gains(fit: LoopFit) -> list[str]:
 
 def _scale(fit: LoopFit, name: str) -> str:
     if name == "KP":
-        return "the gain of all joints has no reference: give it, or masses that gravity acts on"
+        return "the gain of all joints has no reference: give it, or masses on which gravity acts"
     joint = fit.model.robot.coordinate_names[int(name[2:]) - 1]
     return (
-        f"{name} has no reference: joint {joint} shows no weight; give its gain, or say that the servos are the same "
-        '(kp = "same")'
+        f'{name} has no reference: gravity has no effect on joint {joint}; give its gain, or set kp = "same" if '
+        "the servos are equal"
     )
 
 
@@ -221,7 +221,9 @@ def _delay_and_damping(fit: LoopFit) -> list[str]:
     if len(sums) < max(1, model.robot.n // 2):
         return []
     shown = ", ".join(sums[:3]) + (" ..." if len(sums) > 3 else "")
-    return [f"delay and damping cannot be told apart in this motion; together {shown}: add motion above 3 Hz"]
+    return [
+        f"delay and damping are not distinguishable in this motion; their combination is {shown}: add motion above 3 Hz"
+    ]
 
 
 def loop_parameters(fit: LoopFit) -> tuple[ParameterEvidence, ...]:

@@ -149,7 +149,7 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
     wrong = next((f for f in log.findings if f.check == "degrees"), None)
     if wrong is not None:
         raise RecordingError(
-            f'{wrong.text} (then state angle = "deg" in [columns]; convert parts of a range, -100 to 100, first)',
+            f'{wrong.text} (then set angle = "deg" in [columns]; convert values in a range such as -100 to 100 first)',
             file=log.log.name,
             column=wrong.channel or None,
         )
@@ -161,7 +161,7 @@ def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:
     u = whole.channels.get("command")
     if u is None:
         raise RecordingError(
-            "the log has neither efforts nor commands; name the columns of one in [columns]: effort, or command",
+            "the log has neither efforts nor commands; name the columns of either in [columns]: effort, or command",
             file=name,
         )
     if not (np.isfinite(u).all() and np.isfinite(whole.q).all()):
@@ -188,7 +188,7 @@ def elastic_joints(given: ElasticJoints, robot: Robot) -> dict[int, Elastic]:
     for name in ("stiffness", "damping"):
         value = getattr(given, name)
         if isinstance(value, tuple) and len(value) != len(known):
-            raise CampaignError(f"elastic.{name} has {len(value)} values where {len(known)} joints are elastic")
+            raise CampaignError(f"elastic.{name} has {len(value)} values, but {len(known)} joints are elastic")
         starts.append(value if isinstance(value, tuple) else (value,) * len(known))
     return {
         c: Elastic(_start(k, own.stiffness), _start(d, own.damping))
@@ -208,8 +208,9 @@ def layout_of(campaign: Campaign) -> SprungLayout:
     elastic = tuple(elastic_joints(given, robot))
     if elastic and given.encoder is None:
         raise CampaignError(
-            "some joints are elastic and the logs hold one position each: say on which side it was measured, encoder = "
-            '"motor" or "link" in [elastic], or name the columns of the second encoder, motor in [columns]'
+            'some joints are elastic, but the logs contain one position per joint; set encoder = "motor" or '
+            '"link" in [elastic] for the side on which it was measured, or name the columns of the second '
+            "encoder, motor in [columns]"
         )
     return SprungLayout(robot.n, elastic, given.encoder or "link", given.feedback)
 
@@ -230,14 +231,14 @@ def _measured(whole: Recording, layout: SprungLayout) -> Array:
         return q
     if motor is None:
         raise RecordingError(
-            "the log has one encoder where two are asked for; name the columns of the motors' positions: motor in "
-            '[columns], or say encoder = "motor" or "link" in [elastic]',
+            "the log has one encoder per joint, but two are requested; name the columns of the motor positions, "
+            'motor in [columns], or set encoder = "motor" or "link" in [elastic]',
             file=whole.source or None,
         )
     own = np.asarray(motor[:, layout.elastic])
     if not np.isfinite(own).all():
         raise RecordingError(
-            "a position of a motor is not a number; drop such rows with --drop-torn", file=whole.source or None
+            "a motor position is not a number; drop such rows with --drop-torn", file=whole.source or None
         )
     if layout.encoder == "both":
         return np.asarray(np.hstack([q, own]))

@@ -47,9 +47,9 @@ def with_placed_friction(
         return None
     told = ", ".join(f"{campaign.robot.coordinate_names[j]} ({100 * part:.0f} %)" for j, part in joints.items())
     note = (
-        f"friction that changes with the position (position_coulomb) was added at {told}, by the part of the squares "
-        f"left there that it takes; a part that was left out is predicted to {100 * after.relative:.3g} instead of "
-        f"{100 * before.relative:.3g} % (state effects to choose yourself)"
+        f"position-dependent friction (position_coulomb) was added at {told} (in parentheses: reduction of the "
+        "residual sum of squares there); the relative residual of a held-out part becomes "
+        f"{100 * after.relative:.3g} instead of {100 * before.relative:.3g} % (give effects to choose yourself)"
     )
     return changed, found, note
 

@@ -63,7 +63,9 @@ def simulate_logs(
     found = []
     for log in campaign.validate:
         if log.load is not None:
-            raise RecordingError("a model of commands is validated on logs without a load", file=log.name)
+            raise RecordingError(
+                "a model fitted to commands can be validated only on logs without a payload", file=log.name
+            )
         reading.tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
         made, theta = recorded_loop(campaign, model, one.period)

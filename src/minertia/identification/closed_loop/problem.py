@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,13 +21,14 @@ from minertia.identification.closed_loop.logs import LoopLog, commanded_log, wit
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.predict import DRAWN_STEP, SimulatedLog, simulate_logs
 from minertia.identification.closed_loop.record import LOOP, command_parts, loop_record, loop_section
+from minertia.identification.closed_loop.shown import drawn_positions, noise_of_positions, shown_by_commands
 from minertia.identification.closed_loop.solve import ServoEstimate, asked_method, solve_commands
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import LAG, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import LogReading, ModelFacts, Problem, Section
+from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, Problem, Section
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
@@ -52,6 +53,7 @@ class CommandProblem(Problem):
     kind: ClassVar[str] = "commands"
     measure: ClassVar[Measure] = LAG
     has_efforts: ClassVar[bool] = False
+    band_draws: ClassVar[int] = 120
     ladder = None
     campaign: Campaign
     logs: tuple[LoopLog, ...]
@@ -67,7 +69,7 @@ class CommandProblem(Problem):
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> CommandProblem:
         """Read and audit the logs, and determine the unknowns."""
         assert isinstance(campaign, Campaign)  # `takes` no other
-        tell("the logs hold commands and no efforts: fitting through the joints' position loops")
+        tell("the logs contain commands and no efforts: fitting a model of the position servos")
         refuse_twins(campaign)
         refuse_loads(campaign)
         asked_method(campaign, None)
@@ -79,7 +81,7 @@ class CommandProblem(Problem):
         campaign = with_encoder(campaign, [log.beginning for log in read])
         logs = [commanded_log(campaign, log) for log in read]
         count = len(campaign.train)
-        tell("deriving the loop")
+        tell("deriving the servo model")
         servos = loop_model(campaign, min(log.period for log in logs[:count]))
         logs = with_loads(servos, logs, named)
         return cls(campaign, tuple(logs[:count]), tuple(logs[count:]), servos)
@@ -154,13 +156,14 @@ class CommandProblem(Problem):
         keys = ("joint", "ratio", "value", "deviation", "unit")
         rows = tuple(tuple(r[key] or "" for key in keys) for r in ratios(fit))
         lead = (
-            "They are what a simulated servo needs, and hold whatever fixes the scale: dead zone, sag, damping over kp"
+            "They are what a simulated servo needs, and do not depend on the reference of the scale: dead zone, "
+            "sag, damping over kp"
         )
         return (
             Section("Scale", (scale(fit.model),)),
             loop_section(loop_record(fit.model, fit.theta)),
             Section("Ratios to kp", (lead,), keys, rows),
-            *([Section("What this motion does not tell apart", hidden)] if hidden else []),
+            *([Section("Combinations that are not distinguishable in this motion", hidden)] if hidden else []),
         )
 
     def made(self, estimate: Estimate) -> dict[str, object]:
@@ -169,6 +172,12 @@ class CommandProblem(Problem):
         steps = ", ".join(f"{log.name} {count}" for log, count in zip(self.logs, fit.steps, strict=True))
         links = "of the robot's file" if fit.model.keeps_links else "fitted"
         return {"links": links, "steps of the simulation between rows": steps}
+
+    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """What the logs show of robot and servos, and how positions scatter about simulated ones."""
+        fit = _servo(estimate).servo
+        noise = noise_of_positions(fit, self.logs, self.unseen)
+        return {"shown": shown_by_commands(fit).to_dict(), "residual": noise.to_dict()}
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
@@ -181,6 +190,13 @@ class CommandProblem(Problem):
     ) -> tuple[SimulatedLog, ...]:
         """Free-run simulation of logs of commands."""
         return simulate_logs(with_efforts(model), logs, reading)
+
+    @classmethod
+    def predict_draws(
+        cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> Iterator[DrawnOutputs]:
+        """Free-run simulation of logs of commands for rows of unknowns."""
+        return drawn_positions(with_efforts(model), values, logs, reading)
 
     @classmethod
     def known_sections(cls, model: Model) -> tuple[Section, ...]:

@@ -148,9 +148,12 @@ def loop_section(loop: Mapping[str, Any]) -> Section:
     """Report section of the position servos of a record."""
     columns = [key for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop]
     rows = tuple((joint, *(float(loop[key][j]) for key in columns)) for j, joint in enumerate(loop["joints"]))
-    late = f"the {loop['delay_of']} is late by {1e3 * loop['delay']:.3g} ms"
-    held = "each command is held until the next" if loop["hold"] == "zero" else "commands are joined linearly"
-    told = [f"Law: {loop['law']}; {late}; {held}", "Joint side, in N m and rad, N and m where a joint slides, and s"]
+    late = f"the {loop['delay_of']} is delayed by {1000.0 * loop['delay']:.3g} ms"
+    held = "each command is held until the next" if loop["hold"] == "zero" else ("commands are interpolated linearly")
+    told = [
+        f"Control law: {loop['law']}; {late}; {held}",
+        "Joint side, in N m and rad (N and m for prismatic joints), and s",
+    ]
     one = [joint for joint, is_one in zip(loop["joints"], loop["damping_is_one"], strict=True) if is_one]
-    told += [f"kd holds viscous friction, too: {', '.join(one)}"] if one else []
+    told += [f"kd includes viscous friction: {', '.join(one)}"] if one else []
     return Section("Position loops", tuple(told), ("joint", *columns), rows)

@@ -52,12 +52,12 @@ def solve_commands(
             campaign, note = changed
             fit = fitted(loop_model(campaign, period), logs, method)
             notes.append(note)
-    tell("looking for friction that changes with the position")
+    tell("searching for position-dependent friction")
     placed = with_placed_friction(campaign, fit, logs)
     if placed is not None:
         campaign, fit, note = placed
         notes.append(note)
-    tell("looking for elastic joints")
+    tell("searching for elastic joints")
     fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
     return _estimate(fit, campaign, method)
 
@@ -70,8 +70,8 @@ def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
     if not isinstance(asked, str) or table_name(asked) not in ("auto", "wls"):
         word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
         raise CampaignError(
-            f"the estimator {word} does not fit commands: state method in [command], and links = "
-            '"physical" in [model] for bodies that can exist'
+            f'the estimator {word} does not fit commands; set method in [command], and links = "physical" in '
+            "[model] for physically consistent links"
         )
     return campaign.command.method
 
@@ -82,8 +82,8 @@ def _with_same_gains(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] |
     if not loose or any(value != UNKNOWN for value in campaign.command.each("kp", campaign.robot.n)):
         return None
     return replace(campaign, command=replace(campaign.command, kp=SAME)), (
-        f"{', '.join(loose)} had no scale of {'its' if len(loose) == 1 else 'their'} own (deviation above 30 %): "
-        "the servos were taken to be the same, with one kp"
+        f"the scale of {', '.join(loose)} was not identifiable alone (standard deviation above 30 %): the servos "
+        "were assumed to be equal, with one kp"
     )
 
 
@@ -94,8 +94,9 @@ def _without_offsets(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] |
     if not loose or not offsets or not fit.model.keeps_links:
         return None
     return replace(campaign, fix={**campaign.fix, **dict.fromkeys(offsets, 0.0)}), (
-        f"{', '.join(loose)} had no scale beside offsets (deviation above 30 %), which stand for weights here: offsets "
-        "were taken to be zero, as of servos whose commands and encoders share their zeros"
+        f"the scale of {', '.join(loose)} was not distinguishable from offsets (standard deviation above 30 %), "
+        "which act like weights here: offsets were assumed to be zero, as for servos whose commands and encoders "
+        "have the same zeros"
     )
 
 
@@ -110,7 +111,7 @@ def fitted(model: ServoModel, logs: list[LoopLog], method: str) -> LoopFit:
         raise UnknownName("method without efforts", method, ("output-error", *METHODS))
     theta = METHODS[method](model, logs)
     if theta is None:
-        raise MinertiaError("the efforts of the law cannot be fitted: nothing moved in these logs")
+        raise MinertiaError("the control law cannot be fitted to the efforts: no joint moves in these logs")
     return output_error(model, logs, theta, iterate=False)
 
 

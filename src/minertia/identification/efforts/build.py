@@ -111,7 +111,7 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
         tell("choosing friction")
         ladder = chosen_effects(ready)
         ready = replace(ready, campaign=replace(ready.campaign, effects=ladder.effects))
-    tell("making the linear problem")
+    tell("building the linear problem")
     with one_thread():
         observation = best_terms(_observed(linear_of(ready.campaign), ready.train))
         return replace(_problem(ready, observation), ladder=ladder)
@@ -153,7 +153,7 @@ def _problem(ready: PreparedCampaign, observation: Observation) -> EffortRows:
     free, fixed = with_fixed(observation, {**observation.model.choice.fixed, **ready.campaign.fix})
     found = excitation(free)
     if free.count and found.rank == 0:
-        raise MinertiaError("nothing moved in these logs, so nothing can be identified")
+        raise MinertiaError("no joint moves in these logs, so nothing is identifiable; record motion (minertia excite)")
     return EffortRows(ready.campaign, ready.train, ready.validate, observation, free, fixed, found)
 
 

@@ -49,10 +49,10 @@ def write_robot_files(model: IdentifiedModel, draft: Path, out: Path) -> tuple[N
         )
         notes.append(Note("info", source.name, f"{advice} this stage, shapes included"))
     for name in _robot_files(source):
-        older = f"; the {name} there is that of an earlier result" if (out / name).exists() else ""
+        older = f"; the {name} there belongs to an earlier result" if (out / name).exists() else ""
         if not model.is_physical and getattr(target_of(name), "name", "") not in model.exports:
             advice = "" if model.evidence.get("physical", {}).get("status") == NOT_FOUND else "; try --physical"
-            text = f"not written: no real robot can have these values{advice}{older}"
+            text = f"not written: the parameters are not physically consistent{advice}{older}"
             return (*notes, Note("warning", source.name, text))
         is_own = name == _robot_files(source)[0]
         try:

@@ -254,8 +254,8 @@ def _overlaps(problem: EffortRows) -> Iterator[str]:
             if part > SHARED or noise > COPIED_PART:
                 what = f"{part:.0%} of its rows" if part >= noise else f"the noise of {noise:.0%} of its rows"
                 yield (
-                    f"{log.name} shares {what} with {fitted.name}, which was fitted: it is a copy, not unseen, and "
-                    "cannot judge the fit; name another log in validate"
+                    f"{log.name} shares {what} with the training log {fitted.name}: it is a copy and cannot "
+                    "validate the fit; name another log in validate"
                 )
                 break
 
@@ -266,8 +266,8 @@ def _repeats(problem: EffortRows) -> Iterator[str]:
         same = [f.name for f in problem.logs if f.blocks is not log.blocks and moves_alike(_rows(log), _rows(f))]
         if same:
             yield (
-                f"{log.name} is the same motion as {same[0]}, which was fitted: it shows that the robot repeats "
-                "itself, and little of how other motion is predicted"
+                f"{log.name} is the same motion as the training log {same[0]}: it shows that the robot repeats "
+                "its motion, and little of how well other motion is predicted"
             )
 
 
@@ -306,6 +306,6 @@ def _load_doubt(problem: EffortRows, estimate: Estimate, log: EffortLog) -> str 
     if left[0] <= left[1]:
         return None
     return (
-        f"{log.name} is predicted better without its load ({(left[1] / left[0]) ** 0.5:.2g} times the residual): is "
-        "the load where the campaign says, and was the controller told of it?"
+        f"{log.name} is predicted better without its payload ({(left[1] / left[0]) ** 0.5:.2g} times the "
+        "residual); check where the payload is, and whether the controller was given it"
     )

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.intervals import spread
+from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, held_out_values
 from minertia.identification.posterior.shown import ResidualNoise, Shown, residual_noise
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.solve import FOLDS, weighted_solution
-from minertia.identification.problem.triangles import merged, triangle
 from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
 from minertia.io.resources import one_thread
 
-FEWEST_LOGS = 3  # from which whole logs are held out, and not parts of time
 KEPT = 10_000_000  # predicted efforts in memory
-SINGULAR = 1e-9  # of the largest singular value: directions that the other blocks do not show stay where they are
 
 
 def shown_by_efforts(problem: EffortRows, estimate: Estimate, covariance: Array) -> Shown:
@@ -55,14 +51,14 @@ def is_plain(problem: EffortRows, estimate: Estimate) -> bool:
 
 def noise_of_efforts(problem: EffortRows, estimate: Estimate) -> ResidualNoise:
     """Residuals of the efforts as they are compared: of the fitted logs, and held out by logs or by parts of them."""
-    by_logs = len(problem.logs) >= FEWEST_LOGS
+    by_logs = len(problem.logs) >= LOGS_HELD_OUT
     fitted, held = [], []
     for k, log in enumerate(problem.logs):
         block = next(iter(log.judged))  # of a long log the first one, without which a fit would hardly differ
-        values = [_without(estimate, own) for own in np.array_split(_blocks(estimate, k), 1 if by_logs else FOLDS)]
+        values = list(_without(estimate, k, 1 if by_logs else FOLDS))
         every = residuals_of_values(problem.linear, log, block, np.array([estimate.beta, *values]))
         fitted.append((every[0], _period(block)))
-        held += [e[part] for e, part in zip(every[1:], _parts(len(every[0]), len(values)), strict=True)]
+        held += [e[part] for e, part in zip(every[1:], equal_parts(len(every[0]), len(values)), strict=True)]
     for log in problem.unseen:
         held.append(residuals_of_values(problem.linear, log, next(iter(log.judged)), estimate.beta[None])[0])
     told = "each fitted log" if by_logs else f"{FOLDS} parts of each fitted log"
@@ -99,34 +95,13 @@ def _efforts(model: LinearModel, values: Array, block: Motion, samples: int | No
         yield from np.moveaxis(efforts, -1, 0)
 
 
-def _blocks(estimate: Estimate, log: int) -> NDArray[np.int64]:
-    """Numbers of the blocks of a log among those of all logs."""
-    assert estimate.part is not None
-    counts = [len(one.counts) for one in estimate.part.logs]
-    return np.arange(sum(counts[:log]), sum(counts[: log + 1]), dtype=np.int64)
-
-
-def _without(estimate: Estimate, blocks: NDArray[np.int64]) -> Array:
-    """Values of a fit without some blocks: one step from the estimate, with its prior where it has one."""
+def _without(estimate: Estimate, log: int, parts: int) -> Iterator[Array]:
+    """Values of fits without each of some equal parts of a log; a prior that the estimate had stays."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
-    others = np.delete(np.arange(len(part.blocks)), blocks)
-    if not len(others) or not part.count:
-        return estimate.beta
-    with one_thread():
-        R = triangle((merged(part.blocks[others]) / fit.sigma[:, None, None]).reshape(-1, part.count + 1))
-        prior = np.zeros((0, part.count)) if fit.prior is None else fit.prior.rows
-        rest = np.append(R[:, -1] - R[:, :-1] @ fit.beta, np.zeros(len(prior)))
-        rows = np.concatenate([R[:, :-1], prior])
-        size = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
-        step = np.linalg.lstsq(rows / size, rest, rcond=SINGULAR)[0] / size
-    return part.expand(fit.beta + step)
-
-
-def _parts(samples: int, count: int) -> list[slice]:
-    """Equal parts of the samples of a log."""
-    ends = [samples * k // count for k in range(count + 1)]
-    return [slice(a, b) for a, b in pairwise(ends)]
+    prior = np.zeros((0, part.count)) if fit.prior is None else fit.prior.rows
+    for beta, _ in held_out_values(part, fit.sigma, log, parts, (prior, fit.beta)):
+        yield part.expand(beta)
 
 
 def _period(block: Motion) -> float:

@@ -62,8 +62,8 @@ def _fitted(chosen: Estimator, part: Observation) -> Fit:
         fit = None
     if fit is None or not (np.isfinite(fit.beta).all() and np.isfinite(fit.covariance).all()):
         raise MinertiaError(
-            "the fit has no solution in numbers: its options, or the size of the efforts, positions or fixed values, "
-            "leave no digits; look at the units, or fit with --estimator wls"
+            "the fit is numerically singular because of its options, or the size of the efforts, positions or "
+            "fixed values; check the units, or fit with --estimator wls"
         )
     return fit
 
@@ -83,5 +83,5 @@ def _read_prior(robot: Robot, path: Path) -> Mapping[str, float] | Robot:
         return dict(with_efforts(read_model(path), "a prior").standard)
     other = read_robot(path)
     if other.n_joints != robot.n_joints:
-        raise CampaignError(f"the prior has {other.n_joints} joints where the robot has {robot.n_joints}", file=path)
+        raise CampaignError(f"the prior has {other.n_joints} joints, but the robot has {robot.n_joints}", file=path)
     return other

@@ -36,7 +36,11 @@ def table_name(name: str) -> str:
     if known not in ESTIMATORS:
         raise UnknownName("estimator", name, ESTIMATORS)
     if known != name:
-        warnings.warn(f"the estimator '{name}' is called '{known}'; the old name goes in 1.0.0", OldName, stacklevel=3)
+        warnings.warn(
+            f"the estimator '{name}' has been renamed to '{known}'; the old name will be removed in 1.0.0",
+            OldName,
+            stacklevel=3,
+        )
     return known
 
 

@@ -77,11 +77,11 @@ class Automatic(Estimator):
             return plain
         weight = list(better)[strongest(np.stack(list(better.values())))]
         ratio = float(np.sqrt(better[weight].sum() / free.sum()))
-        pull = "" if weight == GAPS_ONLY else f" drawn to the prior with weight {weight:g}"
+        pull = "" if weight == GAPS_ONLY else f" regularised towards the prior with weight {weight:g}"
         why = f", which makes {', '.join(wrong)} negative" if wrong else ""
         note = (
-            f"a physical fit{pull} was taken: it leaves {100 * ratio:.3g} % of the residual of plain least squares on "
-            f"left-out folds{why} (choose with --estimator)"
+            f"the physically consistent fit{pull} was chosen: its residual on held-out folds is {100 * ratio:.3g} "
+            f"% of that of least squares{why} (choose with --estimator)"
         )
         return Choice(Physical(prior=self.prior, weight=weight, fixed=self.fixed), "physical", (note,))
 

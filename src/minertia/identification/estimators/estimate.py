@@ -118,6 +118,7 @@ class Estimate:
             mark = "fixed" if name in self.fixed else f"{100 * self.relative_deviation[k]:6.2f} %"
             lines.append(f"{name:<{width}}  {self.beta[k]:>12.5g}  {self.deviation[k]:>10.2g}  {mark}")
         head = (
-            f"{self.estimator}: rank {self.rank}, condition number {self.condition:.3g}; deviations for white residuals"
+            f"{self.estimator}: rank {self.rank}, condition number {self.condition:.3g}; standard deviations for "
+            "white residuals"
         )
         return "\n".join([head, *lines, *self.not_excited.values(), *self.notes])

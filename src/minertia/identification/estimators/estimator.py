@@ -58,4 +58,4 @@ class Choice:
 
 def prior_weight(weight: float) -> str:
     """Message that states the weight of the prior in a fit."""
-    return f"the prior has weight {weight:.3g} (at 1 it counts as much as the logs)"
+    return f"the prior has weight {weight:.3g} (with weight 1 it counts as much as the logs)"

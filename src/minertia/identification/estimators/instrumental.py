@@ -47,11 +47,12 @@ class InstrumentalVariable(Estimator):
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         if len(problem.row_names) < problem.model.robot.n_velocity:
             raise MinertiaError(
-                "simulated instruments need the efforts of all joints; identify them all, by momentum or torque"
+                "simulated instruments need the efforts of all joints; identify all joints, with momentum or "
+                "torque equations"
             )
         if problem.model.choice.needs_load:
             raise MinertiaError(
-                "simulated instruments do not go with friction that grows with the load; leave load_coulomb out of the "
+                "simulated instruments do not support load-dependent friction; remove load_coulomb from the "
                 "effects, or choose another estimator"
             )
         beta, R, sigma = weighted_solution(problem)
@@ -107,7 +108,7 @@ def simulated(model: LinearModel, beta: Array, section: Motion, bandwidth: float
         here = np.minimum(first + k, samples - 1)
         after = np.minimum(here + 1, samples - 1)
         if not np.all(np.abs(x - q[here]) <= farthest):
-            raise _no_instruments("runs away from the measured one")
+            raise _no_instruments("diverges from the measured one")
         now, then = (q[here], tau[here]), (q[after], tau[after])
         middle = (0.5 * (now[0] + then[0]), 0.5 * (now[1] + then[1]))
         v1, a1 = rate(x, v, now)
@@ -142,6 +143,6 @@ def _rates(model: LinearModel, beta: Array, bandwidth: float, states: int) -> Ca
 
 def _no_instruments(what: str) -> MinertiaError:
     return MinertiaError(
-        f"the simulated motion of the least-squares values {what}, so it gives no instruments; excite the robot better "
-        "or fit with --estimator wls or physical"
+        f"the motion simulated with the least-squares estimate {what}, so it gives no instruments; use a better "
+        "excitation or fit with --estimator wls or physical"
     )

@@ -62,7 +62,7 @@ class Physical(Estimator):
         GAPS_ONLY,
         "Weight of the prior relative to the data, both per fitted value.",
         range=(1e-20, 1e20),
-        otherwise="fills gaps; chosen by cross-validation when a prior is given",
+        otherwise="only unidentifiable parameters are regularised; chosen by cross-validation when a prior is given",
     )
     kind: str = option("euclidean", "Distance measure to the prior.", choices=PRIORS)
     margin: float = option(
@@ -258,10 +258,14 @@ def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, flo
     values[places] = beta
     covariance[np.ix_(places, places)] = inv @ inv.T
     known = f", with {', '.join(f'{n} = {v:g}' for n, v in list(fixed.items())[:4])} fixed" if fixed else ""
-    what = "there is no physically consistent robot" if "Infeasible" in failed.status else "no physical fit was found"
+    what = (
+        "there are no physically consistent parameters"
+        if "Infeasible" in failed.status
+        else ("no physically consistent fit was found")
+    )
     sentence = (
-        f"{what}{known} (status of the solver: {failed.status}); the values are of plain least squares: they may give "
-        "the right efforts, but no real robot has them; look at fixed values, at signs and units and at the order of "
+        f"{what}{known} (solver status: {failed.status}); the values are those of least squares: they may predict "
+        "the efforts, but are not physically consistent; check fixed values, signs and units, and the order of "
         "the joints"
     )
     nothing: dict[str, object] = {"excess": None, "slack": None, "at_boundary": [], "smallest_margin": None}

@@ -32,7 +32,7 @@ class OnlineState:
     ) -> None:
         """prior, trust: initial values and their weight (1 / standard deviation, the same for all unknowns)."""
         if not 0 < forgetting <= 1:
-            raise MinertiaError(f"the forgetting factor must lie above 0 and at most at 1; it is {forgetting:g}")
+            raise MinertiaError(f"the forgetting factor must be above 0 and at most 1, not {forgetting:g}")
         self.R: Array = np.zeros((count + 1, count + 1))
         start = np.zeros(count) if prior is None else np.asarray(prior, float)
         self.R[:-1, :-1] = trust * np.eye(count)

@@ -81,7 +81,7 @@ class Ridge(Estimator):
             return np.zeros(problem.count)
         prior = np.asarray(self.prior, float)
         if prior.shape != (problem.model.count,):
-            raise ShapeError(f"the prior has {prior.shape} values; the model has {problem.model.count} unknowns")
+            raise ShapeError(f"the prior has {prior.shape} values, but the model has {problem.model.count} unknowns")
         return np.asarray((prior - problem.shift)[list(problem.keep)])
 
 

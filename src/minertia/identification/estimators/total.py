@@ -33,7 +33,8 @@ class TotalLeastSquares(Estimator):
 
     ratio: float = option(
         0.1,
-        "Relative noise of the columns over that of the efforts; 1 is the classical problem, 0 is least squares.",
+        "Ratio of the relative noise of the regressor columns to that of the efforts; 1 is classical total least "
+        "squares, 0 is least squares.",
         range=(1e-6, 1e6),
         zero=True,
     )
@@ -54,7 +55,9 @@ class TotalLeastSquares(Estimator):
         _, s, Vt = np.linalg.svd(T[e:, e:] / scales)
         v = Vt[-1] / scales
         if abs(Vt[-1][-1]) < 1e-12:
-            raise MinertiaError("total least squares has no solution here: the noise hides a column altogether")
+            raise MinertiaError(
+                "total least squares has no solution here: noise dominates a regressor column; fit with --estimator wls"
+            )
         beta = np.zeros(problem.count)
         beta[noisy] = -v[:-1] / v[-1]
         if exact:

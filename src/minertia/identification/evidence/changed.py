@@ -35,16 +35,17 @@ def changed(log: Residuals, training: Residuals, unknown: float, load: CarriedLo
     much = over_joints > at.CHANGED_LEAST and over_joints > at.LOAD_TIMES * max(usual, unknown)
     times = log.relative / max(training.relative, 1e-300)
     head = (
-        f"{log.log}: the residual is {times:.1f} times that of the training, {100 * log.relative:.3g} % of the effort"
+        f"{log.log}: the residual is {times:.1f} times that of the training logs, {100 * log.relative:.3g} % of "
+        "the effort"
     )
     if load is not None and load.falls < at.LOAD_FALLS and much:
-        word = "a load" if load.mass > 0 else "a load that the fitted logs had and this one lacks,"
+        word = "a load" if load.mass > 0 else "a payload that the training logs had and this one lacks,"
         return (
-            f"{head}, and {word} of about {abs(load.mass):.2g} kg at {load.link} would take {1 - load.falls:.0%} of it "
-            "away: state the load of this log (load = { mass = ... } in [logs])"
+            f"{head}, and {word} of about {abs(load.mass):.2g} kg at {load.link} would explain "
+            f"{1 - load.falls:.0%} of it; give the payload of this log (load = {{ mass = ... }} in [logs])"
         )
     if log.relative > at.CHANGED_LEAST and log.relative > at.CHANGED_TIMES * max(training.relative, unknown):
-        return f"{head}: something changed between these logs (a load, a tool, the drives, how it was logged)"
+        return f"{head}: something changed between these logs (a payload, a tool, the drives, the logging)"
     return None
 
 

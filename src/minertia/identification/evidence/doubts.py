@@ -14,16 +14,17 @@ from minertia.identification.evidence.setups import Suspicion, suspicions
 from minertia.identification.evidence.trial import Trial
 
 NOTHING_TRIED = (
-    "not judged, as the base floats or the logs are too short: order, signs and zeros of the joints, gravity, clock, "
-    "delay and the size of the efforts"
+    "not evaluated, because the base floats or the logs are too short: order, signs and zeros of the joints, "
+    "gravity, clock, delay and scale of the efforts"
 )
 WITHOUT_MASSES = (
-    "not judged, as {}: the size of the efforts (unit, side, gains), the zero of the last "
-    "joint, and whether gravity points along no axis of the base"
+    "not evaluated, because {}: the scale of the efforts (unit, side, gains), the zero of the last joint, and "
+    "whether gravity is aligned with an axis of the base"
 )
 TAKEN_BY_ROTORS = (
-    "not judged, as rotors, friction and offsets can stand for all that the file's masses ask for in this motion (no "
-    "joint's inertia varies): the clock, and factors of the efforts but by constant weights"
+    "not evaluated, because rotors, friction and offsets can explain all that the file's masses contribute in "
+    "this motion (no joint's inertia varies): the clock, and scale factors of the efforts except by constant "
+    "weights"
 )
 
 
@@ -48,7 +49,7 @@ def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
 
 def _not_judged(trial: Trial) -> tuple[str, ...]:
     if not trial.has_masses:
-        reason = "the robot's file has no masses" if trial.in_newtons else "the efforts are not in N m or N"
+        reason = "the robot file has no masses" if trial.in_newtons else "the efforts are not in N m or N"
         return (WITHOUT_MASSES.format(reason),)
     return () if trial.shows_masses else (TAKEN_BY_ROTORS,)
 
@@ -62,12 +63,12 @@ def _unlike_its_weight(trial: Trial) -> str | None:
         more = measured - asked
         if slide.excess(more + slide.stated, float(trial.sizes[j])) > 0 and not _is_tool(trial, j, more):
             return (
-                f"the constant effort of joint {j + 1} ({trial.robot.coordinate_names[j]}) is {measured:.3g} N, where "
-                f"the file's masses, {slide.weight:.3g} N of weight on this slide, ask for {asked:.3g} N: masses that "
-                "are 30 % off and friction do not explain such an offset; look at order and effort_unit of [columns], "
-                "at gains and signs of [drive], and at gravity (is the robot mounted another way, or the weight "
-                "compensated?); what balances the weight is stated as the joint's offset in the robot's file, what the "
-                "robot carries with load in [logs]"
+                f"the constant effort of joint {j + 1} ({trial.robot.coordinate_names[j]}) is {measured:.3g} N, "
+                f"but the robot file's masses, {slide.weight:.3g} N of weight on this prismatic joint, predict "
+                f"{asked:.3g} N; mass errors of 30 % and friction do not explain such an offset: check order and "
+                "effort_unit of [columns], gains and signs of [drive], and gravity (mounting, weight "
+                "compensation); give a counterbalance as the joint's offset in the robot file, and a payload "
+                "with load in [logs]"
             )
     return None
 
@@ -86,9 +87,9 @@ def _contradiction(trial: Trial) -> str | None:
     if left < at.CONTRADICTS or trial.within_left() < at.CONTRADICTS_WITHIN:
         return None
     return (
-        f"the file's masses with fitted friction leave {100 * left:.3g} % of the efforts, a right set-up less than 30 "
-        "%, and no other order, sign, zero, gravity, clock, delay or size of efforts that was tried mends it: look at "
-        "[columns] and [drive], and at the masses in the robot's file"
+        f"the file's masses with fitted friction have a relative residual of {100 * left:.3g} %, while a correct "
+        "set-up has less than 30 %, and no other order, sign, zero, gravity, clock, delay or scale of efforts "
+        "that was tried improves it: check [columns] and [drive], and the masses in the robot file"
     )
 
 
@@ -104,8 +105,8 @@ def _beyond_limits(trial: Trial) -> str | None:
     if not over or float(np.median(over)) < at.BEYOND_LIMITS:
         return None
     return (
-        f"the efforts reach {np.median(over):.2g} times the limits in the robot's file: look at effort_unit of "
-        "[columns], and at gains and the side (effort) of [drive]"
+        f"the efforts reach {np.median(over):.2g} times the limits in the robot file: check effort_unit of "
+        "[columns], and gains and side (effort) of [drive]"
     )
 
 
@@ -116,11 +117,11 @@ def _moves_alike(trial: Trial, unseen: list[Trial]) -> str | None:
     together = alike([trial, *unseen])
     if not math.isfinite(times) or (times < at.OTHER_MOTION * max(tested, 1.0) and together < at.ALONE):
         return None
-    what = "the unseen logs move" if unseen else "the left-out folds move"
+    what = "the validation logs move" if unseen else "the held-out folds move"
     part = f" ({100 * together:.3g} % of their motion is one line or plane of positions)"
     line = part if together >= at.ALONE else ""
     return (
-        f"the joints do not move independently{line}: in other combinations of the same motions the efforts are "
-        f"{times:.2g} times less certain than in the fitted motion, and {what} alike, so they are no evidence; record "
-        "motion in which each joint has frequencies of its own (minertia excite)"
+        f"the joints do not move independently{line}: in other combinations of the same motions the predicted "
+        f"efforts are {times:.2g} times less certain than in the fitted motion, and {what} in the same way, so "
+        "they are no evidence; record motion in which each joint has its own frequencies (minertia excite)"
     )

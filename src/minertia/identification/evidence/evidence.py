@@ -62,7 +62,7 @@ class Evidence:
     drifts: bool = False
 
     def __repr__(self) -> str:
-        unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""
+        unseen = f", {plural(len(self.unseen), 'validation log')}" if self.unseen else ""
         faults = plural(len(self.suspicions) + len(self.faults), "fault")
         return (
             f"<Evidence for {plural(len(self.parameters), 'value')} from {plural(len(self.logs), 'log')}{unseen}; "

@@ -88,18 +88,19 @@ def remarks(
     part = unknown_part(model, beta, covariance, parts) if unknown is None else unknown
     if training < part <= at.REFUTED * max(seen, training):  # deviations far beyond what was seen are refuted by it
         found.append(
-            f"the values are not known well enough for this motion: their deviations alone make {100 * part:.3g} % of "
-            f"the effort uncertain, more than the training left ({100 * training:.3g} %)"
+            "the parameters are not known accurately enough for this motion: their standard deviations alone "
+            f"make {100 * part:.3g} % of the effort uncertain, more than the training residual "
+            f"({100 * training:.3g} %)"
         )
     own = reach_of(model.robot, parts)
     names = model.robot.coordinate_names
     outside = _beyond(fitted, own) > at.OUTSIDE
     faster = own.speed > at.FASTER * fitted.speed
     if outside.any():
-        found.append(f"positions outside the range of the fit: {_listed(names, outside)}")
+        found.append(f"positions outside the range of the training logs: {_listed(names, outside)}")
     if faster.any():
         most = float((own.speed / np.maximum(fitted.speed, 1e-9)).max())
-        found.append(f"faster than in the fit, up to {most:.2g} times: {_listed(names, faster)}")
+        found.append(f"faster than in the training logs, up to {most:.2g} times: {_listed(names, faster)}")
     return tuple(found)
 
 

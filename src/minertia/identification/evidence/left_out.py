@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import block_folds, solution
+from minertia.identification.problem.triangles import merged, triangle
 from minertia.io.errors import SolverFailed
 from minertia.io.resources import one_thread
 
@@ -31,7 +33,7 @@ class LeftOut:
         return cls(np.array(found.joint_rmse), found.efforts, 1)
 
     def __repr__(self) -> str:
-        return f"<LeftOut: {100 * self.relative:.3g} % of the effort of {self.samples} samples in left-out folds>"
+        return f"<LeftOut: {100 * self.relative:.3g} % of the effort of {self.samples} samples in held-out folds>"
 
     @property
     def relative(self) -> float:
@@ -83,3 +85,37 @@ def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
     least = np.abs(np.diag(R)[:-1]).min(initial=1.0)
     is_singular = least <= 1e-9 * np.linalg.norm(R[:, :-1], axis=0).max(initial=1.0)
     return None if is_singular else solution(R)
+
+
+LOGS_HELD_OUT = 3  # logs from which whole ones are held out, and not parts of them
+SINGULAR = 1e-9  # of the largest singular value: directions that the other blocks do not determine stay where they are
+
+
+def held_out_values(
+    problem: Observation, sigma: Array, log: int, parts: int, prior: tuple[Array, Array] | None = None
+) -> Iterator[tuple[Array, Array]]:
+    """Estimates without each of some equal parts of a log, and with all rows, by least squares from R factors.
+
+    prior: rows of prior knowledge of the unknowns, and the estimate that they and the data gave.
+    """
+    counts = [len(one.counts) for one in problem.logs]
+    blocks = np.arange(sum(counts[:log]), sum(counts[: log + 1]))
+    with one_thread():
+        whole = problem.triangle(sigma)
+        rows, before = (np.zeros((0, problem.count)), solution(whole)) if prior is None else prior
+        for own in np.array_split(blocks, parts):
+            others = np.delete(np.arange(len(problem.blocks)), own)
+            if not len(others) or not problem.count:
+                yield before, before
+                continue
+            R = triangle((merged(problem.blocks[others]) / sigma[:, None, None]).reshape(-1, problem.count + 1))
+            A = np.concatenate([R[:, :-1], rows])
+            rest = np.append(R[:, -1] - R[:, :-1] @ before, np.zeros(len(rows)))
+            size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+            yield before + np.linalg.lstsq(A / size, rest, rcond=SINGULAR)[0] / size, before
+
+
+def equal_parts(samples: int, count: int) -> list[slice]:
+    """Equal consecutive parts of a number of samples."""
+    ends = [samples * k // count for k in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(ends)]

@@ -39,7 +39,7 @@ class Measure:
 
 EFFORT = Measure(
     word="effort",
-    unit="N m, N where a joint slides; as logged where gains are not known",
+    unit="N m (N for prismatic joints); as logged if gains are unknown",
     predicts="efforts",
     about="Norm of the residual over norm of the effort, prediction and measurement through the same evaluation "
     "filter. Logs named here were not fitted; the nominal model has the robot file's own parameters.",
@@ -49,38 +49,38 @@ EFFORT = Measure(
     most=at.bound,
     joint=lambda left: at.LARGE_JOINT if left < at.SMALL else at.SMALL,
     knows_noise=True,
-    advice="a robot with this much friction may leave: look at the curves (columns, units, a load, limits of the "
+    advice="a robot with this much friction may have: check the curves (columns, units, a payload, limits of the "
     "drives, coupled joints, a base that moves)",
 )
 LAG = Measure(
     word="lag",
     unit="rad or m",
     predicts="positions",
-    about="Norm of measured less simulated positions over norm of how far the joints are from their commands (their "
-    "lag), in open simulation of each log from its start; 100 % is a joint that follows its command at once.",
-    curves="Distance from the command",
+    about="Norm of measured less simulated positions over norm of the tracking errors, in free-run simulation of "
+    "each log from its initial state; 100 % corresponds to a joint that follows its command immediately.",
+    curves="Tracking error",
     worse=at.TIE,
     better=1.0,
     most=lambda friction: at.LAG_MOST,
     joint=lambda left: at.LAG_JOINT,
     knows_noise=False,
-    advice="a model of servos may leave: look at the curves (law, limits and delay of the servos, columns of the "
-    "commands, contact, elastic joints)",
+    advice="a servo model may have: check the curves (control law, limits and delay of the servos, columns of "
+    "the commands, contact, elastic joints)",
 )
 WRENCH = Measure(
     word="tool's wrench",
     unit="N, N m for moments",
     predicts="wrenches",
-    about="Norm of measured less predicted wrenches over norm of the tool's own (measured less bias); 100 % is a tool "
-    "that is not compensated.",
-    curves="Wrench of the tool, bias taken off",
+    about="Norm of measured less predicted wrenches over norm of the tool's own (measured less bias); 100 % "
+    "corresponds to no compensation of the tool.",
+    curves="Wrench of the tool, bias removed",
     worse=at.WORSE,
     better=1 / at.BETTER,
     most=lambda friction: at.WRENCH_MOST,
     joint=lambda left: 1.0,  # a channel that the tool hardly loads has noise alone
     knows_noise=False,
-    advice="a compensated tool may leave: look at the curves (contact while weighing, a cable that pulls, axes, sign, "
-    "a bias that jumps)",
+    advice="a compensated tool may have: check the curves (contact during the measurement, a cable that pulls, "
+    "axes, sign, a bias that jumps)",
     output=math.inf,
     each="channel",
 )
@@ -88,15 +88,15 @@ GEOMETRY = Measure(
     word="error without corrections",
     unit="m, rad or pixels",
     predicts="readings",
-    about="Norm of the errors of readings over norm of those that the robot's file leaves, base and tool fitted to it "
-    "alike; 100 % is a robot without corrections.",
+    about="Norm of the errors of readings over norm of those of the robot file, with base and tool fitted as "
+    "well; 100 % corresponds to a robot without corrections.",
     curves="Errors of readings without corrections",
     worse=at.WORSE,
     better=1 / at.BETTER,
     most=lambda friction: at.WORTH,
     joint=lambda left: 1.0,  # what corrections do not change stays as it was
     knows_noise=False,
-    advice="corrections that are worth having leave",
+    advice="useful corrections have",
     output=math.inf,  # a coordinate, which may have had no error
     each="coordinate",
 )

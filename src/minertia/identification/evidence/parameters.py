@@ -36,7 +36,7 @@ class ParameterEvidence:
     over_recordings: Mapping[str, float] | None = None
 
     def __repr__(self) -> str:
-        known = "fixed" if self.kind == "fixed" else f"deviation {self.deviation:.2g}, {self.kind}"
+        known = "fixed" if self.kind == "fixed" else f"standard deviation {self.deviation:.2g}, {self.kind}"
         return f"<ParameterEvidence {clipped(self.name, 40)} = {self.value:.5g}, {known}>"
 
     def to_dict(self) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def implausible(
     where = [name for name, is_far in zip(observation.row_names, far, strict=True) if is_far]
     worst = f", most at {', '.join(where)}" if 0 < len(where) < len(effort) else ""
     return (
-        f"no robot that can exist explains these efforts: the best one leaves {100 * theirs:.3g} % of them, this fit "
-        f"{100 * ours:.3g} %{worst}; look at the signs, units and order of the joints, at gravity and at the clock"
+        "no physically consistent robot explains these efforts: the best has a relative residual of "
+        f"{100 * theirs:.3g} %, this fit {100 * ours:.3g} %{worst}; check signs, units and order of the joints, "
+        "gravity and the clock"
     )

@@ -78,7 +78,7 @@ def _thirds(trial: Trial, a: int, b: int) -> Callable[[], Iterable[Proposal]]:
 
 def _three(trial: Trial, turn: tuple[int, ...]) -> Proposal:
     a, b, c = (_name(trial, j) for j in turn)
-    what = f"three joints seem exchanged: {a} is in the columns of {b}, that in those of {c}, and that in those of {a}"
+    what = f"three joints seem exchanged: {a} is in the columns of {b}, {b} in those of {c}, and {c} in those of {a}"
     return Proposal(Setup(order=_in_turn(trial, turn)), what, "put them in this order in q and effort of [columns]")
 
 
@@ -94,16 +94,16 @@ def signs(trial: Trial) -> Iterator[Proposal]:
     """Propose joints with reversed sign, of position and effort or of one of them."""
     for j in trial.tried:
         sign = _turned(trial, j)
-        both = f"turn its sign: signs = {_list(sign)} in [drive], relative to those stated"
-        effort = f"turn it: effort_signs = {_list(sign)} in [drive], relative to those stated"
-        yield Proposal(Setup(signs=sign), f"the sign of {_name(trial, j)} seems turned, in position and effort", both)
-        yield Proposal(Setup(effort_signs=sign), f"the sign of the effort of {_name(trial, j)} seems turned", effort)
+        both = f"reverse it: signs = {_list(sign)} in [drive], relative to the present ones"
+        effort = f"reverse it: effort_signs = {_list(sign)} in [drive], relative to the present ones"
+        yield Proposal(Setup(signs=sign), f"the sign of {_name(trial, j)} seems reversed, in position and effort", both)
+        yield Proposal(Setup(effort_signs=sign), f"the sign of the effort of {_name(trial, j)} seems reversed", effort)
         only = Setup(signs=sign, effort_signs=sign)
-        change = f"turn signs and effort_signs of it in [drive], each by {_list(sign)}"
-        yield Proposal(only, f"the sign of the position of {_name(trial, j)} seems turned", change)
+        change = f"multiply signs and effort_signs in [drive] by {_list(sign)}"
+        yield Proposal(only, f"the sign of the position of {_name(trial, j)} seems reversed", change)
     every = tuple(-1.0 for _ in range(trial.robot.n))
-    change = f"turn effort_signs in [drive], by {_list(every)}"
-    yield Proposal(Setup(effort_signs=every), "the sign of all efforts seems turned", change)
+    change = f"multiply effort_signs in [drive] by {_list(every)}"
+    yield Proposal(Setup(effort_signs=every), "the sign of all efforts seems reversed", change)
 
 
 def units(trial: Trial) -> Iterator[Proposal]:
@@ -122,7 +122,7 @@ def _in_unit(trial: Trial, some: list[int], kind: str) -> Proposal:
     factors = tuple(factor if j in some else 1.0 for j in range(trial.robot.n))
     verb = "seem" if len(some) > 1 else "seems"
     what = f"the position of {' and '.join(_name(trial, j) for j in some)} {verb} to be in {unit}"
-    change = f"state {key} in [columns] where it holds for all such joints, else mend the log"
+    change = f"set {key} in [columns] if it applies to all such joints, else correct the log"
     return Proposal(Setup(units=factors), what, change)
 
 
@@ -155,8 +155,8 @@ def gravities(trial: Trial) -> Iterator[Proposal]:
     size = float(np.linalg.norm(stated))
     if size == 0:
         return
-    none, change = "gravity seems to be compensated in the efforts already", "set gravity = [0, 0, 0]"
-    change += ", or log the whole effort"
+    none, change = "gravity seems to be compensated already in the logged efforts", "set gravity = [0, 0, 0]"
+    change += ", or log the total effort"
     yield Proposal(Setup(gravity=(0.0, 0.0, 0.0)), none, change, _fitted(trial, stated))
     for direction in (*np.eye(3), *-np.eye(3), -stated / size):
         if direction @ stated < math.cos(at.ELSEWHERE) * size:
@@ -177,16 +177,20 @@ def _fitted_gravity(trial: Trial, stated: Array) -> Iterator[Proposal]:
     elif 0 < length < inertia * size / at.SCALE:
         part = length / (inertia * size)
         g = (part * float(stated[0]), part * float(stated[1]), part * float(stated[2]))
-        what = f"{100 * part:.0f} % of gravity seems to be in the efforts (is the rest compensated already?)"
-        yield Proposal(Setup(gravity=g), what, f"set gravity = {_plain(g)}, or log the whole effort")
+        what = f"only {100 * part:.0f} % of gravity seems to be in the efforts (is the rest compensated already?)"
+        yield Proposal(Setup(gravity=g), what, f"set gravity = {_plain(g)}, or log the total effort")
 
 
 def _mounted(trial: Trial, stated: Array, gravity: Array) -> Proposal:
     size = float(np.linalg.norm(stated))
     angle = math.degrees(math.acos(float(np.clip(stated @ gravity / size**2, -1, 1))))
     g = (float(gravity[0]), float(gravity[1]), float(gravity[2]))
-    word = "gravity seems reversed" if angle > 175 else f"gravity seems to point {angle:.0f} degrees elsewhere"
-    what, change = f"{word} (is the robot mounted another way?)", f"set gravity = {_plain(g)}"
+    word = (
+        "gravity seems reversed"
+        if angle > 175
+        else (f"gravity seems to point in another direction, by {angle:.0f} degrees")
+    )
+    what, change = f"{word} (is the robot mounted differently?)", f"set gravity = {_plain(g)}"
     return Proposal(Setup(gravity=g), what, change, _fitted(trial, stated))
 
 
@@ -244,7 +248,7 @@ def _pace(clock: float) -> Proposal:
 
 def _paced(clock: float, nearby: Callable[[], Iterable[Proposal]]) -> Proposal:
     what = f"the clock seems to be off: a second of the log is {clock:.3g} seconds"
-    change = "state the unit of the stamps with time_unit in [columns], or mend them"
+    change = "give the unit of the time stamps with time_unit in [columns], or correct them"
     return Proposal(Setup(clock=clock), what, change, nearby)
 
 
@@ -315,8 +319,11 @@ def _ratio(trial: Trial, j: int, factor: float, with_effort: bool) -> Proposal:
     every = tuple(factor if k == j else 1.0 for k in range(trial.robot.n))
     scales = tuple(1 / f for f in every) if with_effort else None
     and_effort = f" and its effort {1 / factor:.3g} times" if with_effort else ""
-    what = f"the ratio of {_name(trial, j)} seems wrong: its position is {factor:.3g} times what is logged{and_effort}"
-    change = "look at its entry in ratios of [drive], and at the counts of its encoder"
+    what = (
+        f"the ratio of {_name(trial, j)} seems to be wrong: its position is {factor:.3g} times the logged "
+        f"one{and_effort}"
+    )
+    change = "check its entry in ratios of [drive], and its encoder resolution"
     step = math.log(RATIOS[1] / RATIOS[0])
     near = [f for part in NEARBY if abs(math.log(f := factor * math.exp(part * step))) > math.log(at.OTHER_RATIO)]
     return Proposal(
@@ -336,7 +343,7 @@ def _drift(trial: Trial, drift: float, start: float) -> Proposal:
         f"the clocks of positions and efforts seem to drift apart by {abs(drift) * 1e3:.3g} ms in each second (efforts "
         f"get {'later' if drift > 0 else 'earlier'})"
     )
-    change = "log both with one clock, or mend the stamps of one of them"
+    change = "log both with one clock, or correct the time stamps of one of them"
     near = [(1 + part) * drift for part in NEARBY]
     share = start / drift
     return Proposal(Setup(delay=start, drift=drift), what, change, lambda: (_drift(trial, d, share * d) for d in near))
@@ -369,7 +376,7 @@ def couplings(trial: Trial) -> Iterator[Proposal]:
 def _coupling(trial: Trial, a: int, b: int, c: float) -> Proposal:
     first, second = _name(trial, a), _name(trial, b)
     what = f"{first} and {second} seem coupled: the motor of the second turns {c:.2g} times with the first"
-    change = "state the coupling of the motors in the robot's file"
+    change = "give the coupling of the motors in the robot file"
     near = [c + part for part in NEARBY]
     return Proposal(Setup(coupled=(a, b, c)), what, change, lambda: (_coupling(trial, a, b, v) for v in near))
 
@@ -382,8 +389,8 @@ def lengths(trial: Trial) -> Iterator[Proposal]:
 
 
 def _length(factor: float) -> Proposal:
-    what = f"the lengths between the joints seem to be {factor:.3g} times those of the robot's file"
-    change = "is it the file of another size of the same family? Name this robot's"
+    what = f"the lengths between the joints seem to be {factor:.3g} times those of the robot file"
+    change = "check whether the file describes another size of the same family, and give this robot's file"
     step = math.log(LENGTHS[1] / LENGTHS[0])
     near = [f for part in NEARBY if abs(math.log(f := factor * math.exp(part * step))) > math.log(at.OTHER_LENGTHS)]
     return Proposal(Setup(lengths=factor), what, change, lambda: map(_length, near))
@@ -393,17 +400,20 @@ def _sized(trial: Trial, found: Array) -> Proposal:
     factors = np.ones(trial.robot.n)
     factors[list(trial.joints)] = 1 / found
     change = (
-        "look at effort_unit of [columns], and at gains, ratios and the side (effort) of [drive]; gains that are "
-        f"{_list([float(f'{v:.2g}') for v in factors])} times those stated would fit the file's masses"
+        "check effort_unit of [columns], and gains, ratios and side (effort) of [drive]; gains that are "
+        f"{_list([float(f'{v:.2g}') for v in factors])} times the present ones would fit the file's masses"
     )
     alone = np.flatnonzero(found != 1.0)
     if len(alone) == 1 and trial.robot.n > 1:
         own = _name(trial, trial.joints[alone[0]])
-        what = f"the effort of {own} is {found[alone[0]]:.2g} times what the file's masses ask for"
+        what = f"the effort of {own} is {found[alone[0]]:.2g} times that predicted from the file's masses"
     else:
         low, high = float(found.min()), float(found.max())
         times = f"{low:.2g}" if high < 1.05 * low else f"{low:.2g} to {high:.2g}"
-        what = f"the efforts are {times} times what the file's masses ask for (currents, motor side, another unit?)"
+        what = (
+            f"the efforts are {times} times those predicted from the file's masses (currents, motor side, "
+            "another unit?)"
+        )
     return Proposal(Setup(scales=tuple(factors.tolist())), what, change)
 
 

@@ -43,11 +43,11 @@ class Suspicion:
         parts = []
         if self.before.masses is not None and self.after.masses is not None:
             parts.append(
-                f"the file's masses leave {_percent(self.after.masses)} of the efforts instead of "
+                f"the relative residual with the file's masses is {_percent(self.after.masses)} instead of "
                 f"{_percent(self.before.masses)}"
             )
-        parts.append(f"masses fitted anew {_percent(self.after.refit)} instead of {_percent(self.before.refit)}")
-        return f"{self.what}: so read, {', '.join(parts)}; {self.change}"
+        parts.append(f"with refitted masses {_percent(self.after.refit)} instead of {_percent(self.before.refit)}")
+        return f"{self.what}: with this set-up, {', '.join(parts)}; {self.change}"
 
     def to_dict(self) -> dict[str, object]:
         """Return as a dict of plain data."""

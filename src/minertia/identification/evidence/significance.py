@@ -145,7 +145,7 @@ def eliminate(
         if counts:
             path.count_operations(len(stays))
         shares = contributions(problem, whole.beta)
-        rule = f"relative deviation below {100 * max_relative:g} %, F test at {100 * level:g} %"
+        rule = f"relative standard deviation below {100 * max_relative:g} %, F test at {100 * level:g} %"
         return _result(problem, whole, shares, stays, rule, tuple(path.points))
 
 
@@ -199,7 +199,7 @@ def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
 def _complete(problem: Observation) -> Observation:
     found = excitation(problem)
     if found.rank == 0:
-        raise MinertiaError("nothing moved in these logs, so no value is significant")
+        raise MinertiaError("no joint moves in these logs, so no value is significant")
     return problem if found.is_complete else problem.reduced(found.independent)
 
 

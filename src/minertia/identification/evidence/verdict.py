@@ -132,8 +132,12 @@ def _unmoved(e: Evidence) -> tuple[Limit, ...]:
     for k, joint in enumerate(e.training.joints):
         if joint in e.unmoved:
             worst = max(r.structure[k] for r in e.unseen)
-            left = f"{_percent(worst)} of its {e.measure.word} is not explained where unseen motion takes it"
-            found.append(Limit(joint, f"it hardly moved in the fit, which says little of it elsewhere ({left})", worst))
+            left = f"{_percent(worst)} of its {e.measure.word} is not explained in the range of the validation motion"
+            found.append(
+                Limit(
+                    joint, f"it hardly moved in the training logs, which say little about other motion ({left})", worst
+                )
+            )
     return tuple(found)
 
 
@@ -142,14 +146,14 @@ def _verdict(e: Evidence, known: tuple[Limit, ...] = ()) -> Verdict:
     judged = e.unseen or _folds(e.training, e.left_out)
     is_good, reasons = _beside_rivals(e, judged) if e.unseen else _without_unseen(e)
     found = (*known, *_limits(e, judged))
-    reasons += [f"these figures are without {', '.join(k.joint for k in known)}"] if known else []
+    reasons += [f"these figures exclude {', '.join(k.joint for k in known)}"] if known else []
     is_small, told = _size(e, judged)
     reasons += [*(limit.sentence for limit in found), *told, *_worse_than_training(e, judged)]
     reasons += [*_poorly_known(e.parameters), *e.not_excited.values(), *e.remarks, *e.not_judged]
     faults = (*_told(e.suspicions), *e.faults)
     grade: Grade = "not good" if faults or not (is_good and is_small) else "usable" if found else "good"
     limits = found if grade == "usable" else ()
-    where = "unseen motion" if e.unseen else "left-out folds"
+    where = "validation logs" if e.unseen else "held-out folds"
     predicts = _predicts_line(e, grade, _mean(judged), limits, where, is_faulty=bool(faults))
     return Verdict(grade, (*faults, *reasons), limits, predicts, knows_line(e.parameters), e.suspicions, e.not_judged)
 
@@ -158,7 +162,7 @@ def _predicts_line(
     e: Evidence, grade: Grade, left: float, limits: Sequence[Limit], where: str, *, is_faulty: bool
 ) -> str:
     """Line on how well a model predicts efforts (or another measured output), with its relative residual."""
-    figure = f"{_percent(left)} is left of {where}" if np.isfinite(left) else "nothing tells how well"
+    figure = f"relative residual {_percent(left)} on {where}" if np.isfinite(left) else "the accuracy is unknown"
     joints = ", ".join(dict.fromkeys(limit.joint for limit in limits))
     but = f"; limits at {joints}" if joints else "; but the set-up or the logs are doubtful" if is_faulty else ""
     return f"predicts {e.measure.predicts}: {ANSWERS[grade]}, {figure}{but}"
@@ -169,11 +173,11 @@ def knows_line(parameters: Sequence[ParameterEvidence]) -> str:
     own = [p for p in parameters if p.kind != "fixed"]
     known = [p.relative_deviation for p in own if p.kind != PRIOR and p.relative_deviation <= at.POOR]
     if not own:
-        return "knows values: none was fitted"
+        return "parameter accuracy: no parameter was fitted"
     if not known:
-        return f"knows values: none of {len(own)} to {_percent(at.POOR)} or better"
+        return f"parameter accuracy: none of {len(own)} known to {_percent(at.POOR)} or better"
     return (
-        f"knows values: {len(known)} of {len(own)} to {_percent(at.POOR)} or better, half of these to "
+        f"parameter accuracy: {len(known)} of {len(own)} known to {_percent(at.POOR)} or better, half of these to "
         f"{100 * float(np.median(known)):.2g} %"
     )
 
@@ -196,14 +200,14 @@ def _folds(training: Residuals, left_out: LeftOut) -> tuple[Residuals, ...]:
     """Cross-validation folds as residuals of a log; empty without folds."""
     if not np.isfinite(left_out.relative):
         return ()
-    found = residuals_of("left-out folds", training.joints, left_out.rest, left_out.effort, left_out.samples)
+    found = residuals_of("held-out folds", training.joints, left_out.rest, left_out.effort, left_out.samples)
     return (found.with_noise(training.joint_noise),)
 
 
 def _beside_rivals(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
     """Whether validation residuals are no worse than those of the reference models, with the reasons."""
     is_good, own = True, _mean(judged)
-    logs = "1 unseen log" if len(judged) == 1 else f"{len(judged)} unseen logs"
+    logs = "1 validation log" if len(judged) == 1 else f"{len(judged)} validation logs"
     reasons = [f"on {logs} the residual is {_percent(own)} of the {e.measure.word}"]
     for name, theirs in e.rivals.items():
         left = _mean(theirs)
@@ -219,18 +223,18 @@ def _compared(e: Evidence, own: float, theirs: float, is_worse: bool, name: str)
     If the reference's residual is near the effort itself, the model is not called better or comparable.
     """
     if theirs > at.NO_PRAISE and not is_worse:
-        return f"{name} leaves {_percent(theirs)} of the {e.measure.word} there"
+        return f"{name} has a relative residual of {_percent(theirs)} there"
     word = "worse than" if is_worse else "better than" if own < e.measure.better * theirs else "comparable with"
     return f"{word} {name} there ({_percent(theirs)})"
 
 
 def _without_unseen(e: Evidence) -> tuple[bool, list[str]]:
     """Whether cross-validation on the training logs gives a finite residual, with the reasons."""
-    reasons = ["no unseen log was given; judged by cross-validation on the training logs"]
+    reasons = ["no validation log was given; evaluated by cross-validation on the training logs"]
     own = e.left_out.relative
     if not np.isfinite(own):
         return False, [*reasons, "the logs are too short for cross-validation folds"]
-    return True, [*reasons, f"on left-out folds the residual is {_percent(own)} of the {e.measure.word}"]
+    return True, [*reasons, f"on held-out folds the residual is {_percent(own)} of the {e.measure.word}"]
 
 
 def _worse_than_training(e: Evidence, judged: Sequence[Residuals]) -> list[str]:
@@ -239,10 +243,10 @@ def _worse_than_training(e: Evidence, judged: Sequence[Residuals]) -> list[str]:
         return []
     times = own / e.training.relative
     if e.unseen:
-        return [f"the residual on unseen motion is {times:.1f} times that of the training"]
+        return [f"the residual on validation motion is {times:.1f} times that of the training logs"]
     return [
-        f"that is {times:.1f} times the residual of the training: on other motion expect more; record longer or richer "
-        "motion"
+        f"that is {times:.1f} times the residual of the training logs: expect larger residuals on other motion; "
+        "record longer or richer motion"
     ]
 
 
@@ -251,7 +255,7 @@ def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
     poor = sum(p.kind not in ("fixed", PRIOR) and p.relative_deviation > at.POOR for p in parameters)
     every = len(parameters)
     found = [f"{poor} of {every} values are known to no better than {_percent(at.POOR)}"] if poor else []
-    return [*found, f"{held} of {every} values come from the prior rather than from the data"] if held else found
+    return [*found, f"{held} of {every} values are determined by the prior rather than by the data"] if held else found
 
 
 def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
@@ -297,13 +301,14 @@ def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
     for joint, log, relative, is_idle in _unexplained(e, judged):
         if is_idle:
             told.append(
-                f"{e.measure.each} {joint} has hardly any {word} in {log}, less than the model leaves in training: "
-                f"{_percent(relative)} of it is left, which says nothing"
+                f"{e.measure.each} {joint} has hardly any {word} in {log}, less than the training residual of the "
+                f"model: its relative residual of {_percent(relative)} is not meaningful"
             )
         else:
             is_small = False
             told.append(
-                f"{e.measure.each} {joint}: {_percent(relative)} of its {word} is left, more than without any model"
+                f"{e.measure.each} {joint}: the relative residual of its {word} is {_percent(relative)}, more than "
+                "without any model"
             )
     return is_small, told
 

@@ -90,7 +90,7 @@ class GeometricBase:
     def __str__(self) -> str:
         head = f"base geometric parameters of {self.chain.robot.name}, {self.kind} at {self.chain.tip}: {self.count}"
         more = f" ({self.targets} of them places of the measurement)" if self.targets else ""
-        marked = [f"left out by the rank alone [numeric]: {', '.join(self.left_out)}"] if self.left_out else []
+        marked = [f"removed by the rank test only [numeric]: {', '.join(self.left_out)}"] if self.left_out else []
         tail = f"certificate: rank {self.rank}, gap {self.gap:.1e} at {self.postures} random postures"
         return "\n".join([head + more, *self.relation_texts().values(), *marked, tail])
 
@@ -119,8 +119,9 @@ def geometric_base_parameters(
     is_kept = [k in chosen for k in range(len(names))]
     if gap < CLEAR_GAP:
         raise RankError(
-            f"what measurements of kind '{measure}' show of '{chain.robot.name}' cannot be certified (gap {gap:.1e}), "
-            "since some axes are nearly but not quite aligned; write those angles exactly, or give --snap"
+            f"the identifiable parameters of '{chain.robot.name}' from measurements of kind '{measure}' cannot be "
+            f"certified (gap {gap:.1e}), because some axes are nearly but not exactly aligned; write those angles "
+            "exactly, or give --snap"
         )
     return GeometricBase(
         chain,
@@ -236,7 +237,8 @@ def _at_places(chain: Chain, q: Array) -> Array:
     groups = [g for g, _ in kept if len(g) > 1]
     if not groups:
         raise RankError(
-            "no two postures have the tip at one place: with so few joints this kind of measurement shows nothing"
+            "no two postures place the tip at the same point: with so few joints this kind of measurement "
+            "identifies nothing"
         )
     return np.concatenate(groups)
 

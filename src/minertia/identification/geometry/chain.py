@@ -127,9 +127,7 @@ def chain_of(robot: Robot, tip: str | None = None, root: str | None = None) -> C
     robot.require_tree("calibration")
     end = frame_named(robot, tip)
     if end.joint is None:
-        raise InputError(
-            f"'{tip}' does not move, so that no joint can be calibrated there; name a tip behind the joints"
-        )
+        raise InputError(f"'{tip}' does not move, so no joint can be calibrated there; name a tip after the joints")
     path = robot.ancestors(end.joint)
     start = invert(HERE)
     if root is not None:
@@ -142,7 +140,7 @@ def chain_of(robot: Robot, tip: str | None = None, root: str | None = None) -> C
         start = invert(first.pose)
     if not path:
         raise InputError(
-            f"there is no moving joint between '{root}' and '{tip}'; name a root and a tip with joints between"
+            f"there is no movable joint between '{root}' and '{tip}'; name a root and a tip with joints between them"
         )
     poses = [(robot.joints[j].R, robot.joints[j].p) for j in path]
     name = tip if tip is not None else robot.joints[robot.tip].link

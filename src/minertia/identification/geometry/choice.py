@@ -11,6 +11,7 @@ from minertia.identification.campaigns.options import LEVELS
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.geometry.fit import GeometryFit
 from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, capped, left_out, regions
+from minertia.robot.corrections import SHAPES
 
 GAIN = 0.03  # part of the error that a level must take away to be worth its unknowns
 MOST_POSTURES = 200  # in the fits that judge levels
@@ -30,14 +31,17 @@ class LevelChoice:
 
 
 def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
-    """Groups of unknowns of the given levels."""
-    return tuple(group for level in levels for group in LEVELS[level])
+    """Groups of unknowns of the given levels; sag contains compliances, so that it takes their place."""
+    return tuple(
+        group for level in levels if not (level == "compliance" and "sag" in levels) for group in LEVELS[level]
+    )
 
 
 def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
     """Select the first levels of `levels`, as far as they clearly reduce the error in most held-out regions.
 
-    A level is added together with all before it.  None is selected if the total reduction is too small.
+    A level is added together with all before it, of compliance and sag with the better one.  None is selected if the
+    total reduction is too small.
     nominal: fit of base and tool alone.
     """
     some = thinned(problem)
@@ -47,14 +51,23 @@ def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -
     taken: tuple[str, ...] = ()
     best = last = left_out(some, (), region, nominal)
     tried: list[tuple[tuple[str, ...], RegionsLeftOut]] = [((), best)]
-    for k in range(1, len(levels) + 1):
-        now = tuple(levels[:k])
-        last = left_out(some, groups_of(now), region, last)
-        tried.append((now, last))
-        if is_better(last, best):
-            taken, best = now, last
+    prefix: tuple[str, ...] = ()
+    for level in (level for level in levels if _has_unknowns(some, level)):
+        now = (*(p for p in prefix if not (p == "compliance" and level == "sag")), level)
+        found = left_out(some, groups_of(now), region, last)
+        tried.append((now, found))
+        if is_better(found, best):
+            taken, best = now, found
+        if level != "sag" or "compliance" not in prefix or found.rms < last.rms:
+            prefix, last = now, found
     is_worth = capped(best.sizes) <= at.WORTH * capped(tried[0][1].sizes)
     return LevelChoice(taken if is_worth else (), tuple(tried))
+
+
+def _has_unknowns(problem: GeometryRows, level: str) -> bool:
+    """Whether a level corrects frames, or joints by columns that there are."""
+    own = {column.group for column in problem.columns}
+    return any(group in own or group not in SHAPES for group in LEVELS[level])
 
 
 def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:

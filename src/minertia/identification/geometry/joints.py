@@ -1,4 +1,4 @@
-"""Columns of corrections of joint positions: gear ratio, eccentricity, coupling, and gravity sag.
+"""Columns of corrections of joint positions: gear ratio, eccentricity, coupling, compliance and gravity sag.
 
 Shapes are those of `robot/corrections.py`, scaled to a root mean square of 1 over the postures, so that values are in
 rad (m for prismatic joints) and comparable within a group.
@@ -13,7 +13,7 @@ import numpy as np
 
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.layout import JointColumn
-from minertia.robot.corrections import SHAPES, MovedJoints
+from minertia.robot.corrections import SHAPES, MovedJoints, carried_loads
 
 INDEPENDENT = 1e-6  # part of a column's length that those before it must leave
 VANISHING = 1e-9  # size of a shape that is none
@@ -30,7 +30,8 @@ def joint_columns(chain: Chain, groups: Sequence[str], q: Array, gravity: Array)
 
 def _moved(chain: Chain, q: Array, gravity: Array) -> MovedJoints:
     """The chain's joints as described, at postures q (N, robot.n)."""
-    return MovedJoints(chain.described, tuple(gravity), list(chain.positions(q).T))  # type: ignore[arg-type]
+    loads = carried_loads(chain.robot.numeric.joints, chain.robot.links, chain.joints)
+    return MovedJoints(chain.described, tuple(gravity), list(chain.positions(q).T), loads)  # type: ignore[arg-type]
 
 
 def _group_columns(at: MovedJoints, group: str, count: int) -> Iterator[JointColumn]:

@@ -18,7 +18,7 @@ from minertia.identification.geometry.errors import ReadingResiduals, reading_re
 from minertia.identification.geometry.fit import FREE, rms
 from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, left_out, regions
 from minertia.identification.geometry.measures import told
-from minertia.identification.geometry.setups import other_readings, turns_of
+from minertia.identification.geometry.setups import other_joints, other_readings, turns_of
 from minertia.identification.geometry.solve import GeometryEstimate
 
 ZEROS = "zeros alone"
@@ -41,10 +41,12 @@ def geometry_evidence(
         NOTHING_LEFT_OUT if folds is None else _left(*folds),
         judged,
         {ZEROS: tuple(zeros_at(name, own, estimate) for name, own in unseen)} if estimate.choice.levels else {},
-        suspicions=other_readings(rows, reach),
+        suspicions=(*other_readings(rows, reach), *other_joints(rows, estimate.choice.groups)),
         faults=_faults(estimate, values, training, left, reach, is_unseen=bool(judged)),
         remarks=_remarks(estimate, left, is_unseen=bool(judged)),
-        not_judged=() if judged else ("no posture was kept back, so that regions were left out; give --validate",),
+        not_judged=()
+        if judged
+        else (("no validation posture was given, so regions of postures were held out; give --validate"),),
         measure=GEOMETRY,
     )
 
@@ -114,23 +116,23 @@ def _left(best: RegionsLeftOut, nothing: RegionsLeftOut) -> LeftOut:
 
 
 def _left_residuals(rows: GeometryRows, best: RegionsLeftOut, nothing: RegionsLeftOut) -> ReadingResiduals:
-    return reading_residuals("regions left out", rows.postures.measures, best.misses, nothing.misses)
+    return reading_residuals("held-out regions", rows.postures.measures, best.misses, nothing.misses)
 
 
 # ------------------------------------------------------------------ what speaks against it
 
 
 def _where(is_unseen: bool) -> str:
-    return "postures never fitted" if is_unseen else "regions left out in turn"
+    return "validation postures" if is_unseen else "held-out regions"
 
 
 def _remarks(estimate: GeometryEstimate, left: Sequence[ReadingResiduals], *, is_unseen: bool) -> tuple[str, ...]:
     found = []
     if left:
         size, nominal = (told(max(getattr(e, key) for e in left), left[0].unit) for key in ("rms", "nominal_rms"))
-        found.append(f"{size} are left at {_where(is_unseen)}; base and tool alone leave {nominal}")
+        found.append(f"the error is {size} at {_where(is_unseen)}; with base and tool alone {nominal}")
     if estimate.shown.weak:
-        found.append(f"hardly shown by these postures: {'; '.join(estimate.shown.weak[:5])}")
+        found.append(f"poorly determined by these postures: {'; '.join(estimate.shown.weak[:5])}")
     return tuple(found)
 
 
@@ -147,17 +149,18 @@ def _faults(
     found, levels, unit = [], estimate.choice.levels, training.unit
     size, where = max((e.rms for e in left), default=training.rms), _where(is_unseen)
     if not levels:
-        found.append("no correction is supported: each made regions that were left out worse, or hardly better")
+        found.append("no correction is supported: each increased the error in held-out regions, or hardly reduced it")
     worse = at.WORSE_POSTURES if is_unseen else at.WORSE_REGIONS
     if levels and size > worse * training.rms:
-        found.append(f"at {where} {size / training.rms:.1f} times as much is left as where it was fitted")
+        found.append(f"the error at {where} is {size / training.rms:.1f} times that of the fitted postures")
     if unit == "m" and size > at.COARSE * reach:
         found.append(
-            f"{told(size, unit)} are more than {100 * at.COARSE:g} % of the reach: another robot, or columns misread"
+            f"an error of {told(size, unit)} is more than {100 * at.COARSE:g} % of the reach: another robot, or "
+            "misread columns"
         )
     turned = rms(turns_of(estimate.geometry))
     if turned > at.TURNED_AWAY:
-        found.append(f"rotations of poses are {told(turned, 'rad')} away from those that fit: another convention?")
+        found.append(f"rotations of poses differ by {told(turned, 'rad')} from those that fit; check their convention")
     groups = dict(zip(estimate.geometry.names, estimate.geometry.groups.tolist(), strict=True))
     return (
         *found,
@@ -168,5 +171,5 @@ def _faults(
 def _large(value: ParameterEvidence, group: str) -> str:
     size = f"{value.value:.3g} {value_unit(value.name, group)}"
     if group == "zeros":
-        return f"the zero {value.name} is off by {size}: another convention for that joint's zero?"
-    return f"{value.name} = {size} is more than a file is off: another robot?"
+        return f"the zero {value.name} is off by {size}; check the convention for that joint's zero"
+    return f"{value.name} = {size} is larger than errors of a robot file; check that it is the right robot"

@@ -122,9 +122,7 @@ class ToolReadings(ABC):
 
     def unknown(self, known: str) -> InputError:
         """Error for a target that the model does not contain; known: names of its targets."""
-        return InputError(
-            f"the model has no target '{self.name}'; it has {known}: name the targets as its campaign did"
-        )
+        return InputError(f"the model has no target '{self.name}'; it has {known}; name the targets as in its campaign")
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
         """Select the readings at some postures and renumber them: number_of[posture] is the new index."""

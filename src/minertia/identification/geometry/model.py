@@ -31,8 +31,8 @@ class CalibratedModel(ModelWithoutEfforts):
     """
 
     without_efforts: ClassVar[str] = (
-        "this one has corrected geometry alone: identify the corrected robot from logs of efforts (minertia identify "
-        "MODEL LOG...) and give that model"
+        "this model contains corrected geometry only; identify the corrected robot from logs of efforts "
+        "(minertia identify MODEL LOG...) and give that model"
     )
     table: ClassVar[str] = GEOMETRY
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.intervals import NORMAL
 from minertia.identification.evidence.measure import GEOMETRY, Measure
 from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
@@ -119,7 +120,7 @@ class GeometryProblem(Problem):
         """Raise an error, as postures are not a motion."""
         raise cls.refused(
             "recordings over time to check",
-            "identify, which counts readings that are missing and tries other readings of the columns",
+            "identify, which counts missing readings and tries other interpretations of the columns",
         )
 
     def file_values(self) -> dict[str, float]:
@@ -237,16 +238,18 @@ class GeometryProblem(Problem):
         found, shown = _of(estimate), _of(estimate).shown
         noise = ", ".join(told(size, unit) for unit, size in found.spread.rows.items())
         levels = ", ".join(found.choice.levels) or "none"
-        sentences = (
-            f"corrections: {levels}; {shown.count} values can be seen, these postures show {shown.here}",
+        sentences = [
+            f"corrections: {levels}; {shown.count} parameters are identifiable in general, {shown.here} from these "
+            "postures",
             f"noise: readings {noise}, joints {told(found.spread.joints, 'rad')}",
-        )
+            *_compliance(found),
+        ]
         logs = [("fitted", self.rows_of_tool)]
         logs += [(log.name, like(self.rows_of_tool, log.measurements)) for log in self.unseen]
         rows = tuple(_error_row(residuals_at(name, own, found)) for name, own in logs)
         unit = SHOWN[self.rows_of_tool.postures.measures[0].unit][0]
         headers = ("readings", "number", "rms", "median", "95 %", "largest", "base and tool", "zeros")
-        return (Section(f"Errors of readings [{unit}]", sentences, headers, rows),)
+        return (Section(f"Errors of readings [{unit}]", tuple(sentences), headers, rows),)
 
     # ------------------------------------------------------------------ models that were saved, and files
 
@@ -256,7 +259,10 @@ class GeometryProblem(Problem):
         if not lost:
             return ()
         return (
-            f"{plural(len(lost), 'correction')} of joint positions are in model.toml alone: no robot file holds them",
+            (
+                f"{plural(len(lost), 'correction')} of joint positions are in model.toml only: robot files cannot "
+                "represent them"
+            ),
         )
 
     @classmethod
@@ -293,10 +299,23 @@ def _of(estimate: Estimate) -> GeometryEstimate:
     return estimate
 
 
+def _compliance(found: GeometryEstimate) -> Iterator[str]:
+    """Compliances of joints with their intervals, where masses are known."""
+    told = []
+    for column in found.geometry.layout.joint_columns:
+        if column.group == "compliance":
+            k = found.names.index(column.name)
+            value, half = found.beta[k] / column.size, NORMAL * found.deviation[k] / column.size
+            unit = "rad/(N m)" if found.geometry.layout.chain.is_hinge[column.joint] else "m/N"
+            told.append(f"{found.geometry.layout.chain.names[column.joint]} {value:.3g} +- {half:.1g} {unit}")
+    if told:
+        yield f"compliances of joints under gravity: {', '.join(told)}"
+
+
 def _rows(chain: Chain, log: MeasuredLog, levels: Sequence[str]) -> GeometryRows:
     """Readings with the joint corrections of some levels."""
     m, gravity = log.measurements, np.array(chain.robot.gravity, float)
-    columns = joint_columns(chain, [g for g in groups_of(levels) if g in SHAPES], m.postures.q, gravity)
+    columns = joint_columns(chain, [g for level in levels for g in LEVELS[level] if g in SHAPES], m.postures.q, gravity)
     return GeometryRows(chain, m.postures, tuple(columns), m.places)
 
 
@@ -306,7 +325,7 @@ def _refuse_others(campaign: Campaign) -> None:
     for name in NO_PART:
         if getattr(campaign, name) != option_of(Campaign, name).default:
             raise InputError(
-                f"{name} of a campaign has no part in a calibration: leave it out, or state levels instead"
+                f"{name} does not apply to a calibration; remove it from the campaign, or give levels instead"
             )
 
 
@@ -315,8 +334,8 @@ def _refuse_postures(chain: Chain, log: MeasuredLog) -> None:
     distinct = len(np.unique(np.round(postures.q[:, chain.coordinates], DIGITS), axis=0))
     if distinct < min(FEWEST, postures.count):
         raise InputError(
-            f"the {postures.count} rows of {log.name} have {plural(distinct, 'posture')}, measured again and again; a "
-            f"calibration needs at least {FEWEST} that differ"
+            f"the {postures.count} rows of {log.name} have only {plural(distinct, 'posture')}, measured "
+            f"repeatedly; a calibration needs at least {FEWEST} different postures"
         )
     if postures.count < FEWEST:
         raise InputError(f"{postures.count} postures are too few; a calibration needs at least {FEWEST}")

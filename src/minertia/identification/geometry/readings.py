@@ -31,6 +31,7 @@ STILL, STOP = 1e-3, 0.3  # rad or m, s: joints of a bag stand where they move le
 WITH_UNIT = re.compile(r"(.*?)\s*[\[(](\w+)[\])]")  # a column with its unit
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
+COMMANDED = ("q_cmd{j}", "q_ref{j}", "q_des{j}")  # names of commanded positions
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,9 @@ class MeasurementTable:
 
     def _text_cells(self) -> dict[str, list[str]]:
         if self.path.stat().st_size > MOST_BYTES:
-            raise RecordingError(f"a file of measurements has at most {MOST_BYTES // 1_000_000} MB", file=self.path)
+            raise RecordingError(
+                f"the file of measurements is larger than the limit of {MOST_BYTES // 1000000} MB", file=self.path
+            )
         text = self.path.read_text("utf-8-sig", errors="replace")
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
         if not lines:
@@ -124,7 +127,7 @@ class MeasurementTable:
         for k, row in enumerate(rows[1:], 2):
             if len(row) != len(header):
                 raise RecordingError(
-                    f"the row has {len(row)} cells where the header has {len(header)}", file=self.path, row=k
+                    f"the row has {len(row)} cells, but the header has {len(header)}", file=self.path, row=k
                 )
         if len(rows) < 2:
             raise RecordingError("the file has a header and no rows", file=self.path)
@@ -220,13 +223,25 @@ def read_measurements(
         used[measure.posture] = True
     is_known = np.isfinite(q).all(axis=1)
     if not is_known.all():
-        notes.append(f"{int((~is_known).sum())} postures without joint positions are left out")
+        notes.append(f"{int((~is_known).sum())} postures without joint positions are ignored")
     kept = np.flatnonzero(used & is_known)
     if not len(kept):
         raise RecordingError("no posture has a reading", file=tables[0].path)
-    postures = Postures(q, tuple(measures)).take(kept)
+    postures = Postures(q, tuple(measures), _commanded(tables, chain, columns)).take(kept)
     found = None if places is None else np.unique(places[kept], return_inverse=True)[1].astype(np.intp)
     return Measurements(postures, found, tuple(notes), tuple(str(t.path) for t in tables), names)
+
+
+def _commanded(tables: Sequence[MeasurementTable], chain: Chain, columns: ColumnMap) -> Array | None:
+    """Commanded coordinates (N, robot.n) [rad, m] of files that have them beside those of `q`; None for others."""
+    own, count = columns.q or "", len(chain.coordinates)
+    for names in (columns.command,) if columns.command else COMMANDED:
+        wanted = _expanded(names, chain.robot, chain.coordinates)
+        if names != own and len(wanted) == count and all(set(wanted) <= set(table.names) for table in tables):
+            named = replace(columns, q=names)
+            found = np.concatenate([joint_positions(table, chain, named) for table in tables])
+            return found if np.isfinite(found).all() else None
+    return None
 
 
 def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
@@ -240,8 +255,8 @@ def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
         return tuple(counted)
     some = ", ".join(table.names[:20])
     raise RecordingError(
-        f"the header names neither the joints ({', '.join(wanted[:8])}) nor q1 to q{len(wanted)}; it has {some}; say "
-        'which columns they are with q = "..." in [columns] of a file given by --columns',
+        f"the header names neither the joints ({', '.join(wanted[:8])}) nor q1 to q{len(wanted)}; it has {some}; "
+        'name the columns with q = "..." in [columns] of a file given by --columns',
         file=table.path,
     )
 
@@ -263,8 +278,8 @@ def _found_measures(table: MeasurementTable) -> tuple[MeasureColumns, ...]:
                 break
     if not found:
         raise RecordingError(
-            "the header names no measured places (x y z, or x1 y1 z1 ...); say what was measured with [[measure]] in a "
-            "file given by --columns",
+            "the header names no measured points (x y z, or x1 y1 z1 ...); describe the measurement with "
+            "[[measure]] in a file given by --columns",
             file=table.path,
         )
     return tuple(found)
@@ -308,7 +323,7 @@ def _scale(
         return 1.0
     if unit is None or unit not in known:
         raise RecordingError(
-            f'the unit {what} is not known; give {key} = "{next(iter(known))}" in [columns], or --{key} '
+            f'the unit {what} is unknown; give {key} = "{next(iter(known))}" in [columns], or --{key} '
             f"({', '.join(known)})",
             file=table.path,
         )
@@ -425,8 +440,8 @@ def _numbers_of(
     strange = next((labels[k] for k in posture if labels[k] not in where), None)
     if strange is not None:
         raise RecordingError(
-            f"'{strange}' of the measurement '{m.name}' was not among the fitted ones ({', '.join(fixed)[:80]}), so "
-            "that its place is not known; fit readings of it, too",
+            f"'{strange}' of the measurement '{m.name}' is not among the fitted targets "
+            f"({', '.join(fixed)[:80]}), so its location is unknown; also fit readings of it",
             file=tables[0].path,
         )
     return np.array([where[labels[k]] for k in posture], np.intp)
@@ -435,13 +450,17 @@ def _numbers_of(
 def _same_point(m: MeasureColumns, tables: Sequence[MeasurementTable], total: int) -> Read:
     if not m.groups:
         raise RecordingError(
-            "a measurement of kind 'same_point' needs 'groups', the columns that tell the places apart",
+            "a measurement of kind 'same_point' needs 'groups', the columns that distinguish the points",
             file=tables[0].path,
         )
     labels = [(str(k), *label) for k, table in enumerate(tables) for label in table.labels(m.groups)]
     group, known = _numbered(labels)
     single = [" ".join(known[g][1:]) for g, count in enumerate(np.bincount(group)) if count < 2]
-    notes = [f"{len(single)} places were touched once, which tells nothing: {', '.join(single[:5])}"] if single else []
+    notes = (
+        [f"{len(single)} points were touched only once, which gives no information: {', '.join(single[:5])}"]
+        if single
+        else []
+    )
     pairs, apart = _pairs(m, known)
     region = None
     if len(m.groups) > 1:

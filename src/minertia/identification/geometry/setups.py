@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from minertia.identification.geometry.chain import Array, Chain
+from minertia.identification.geometry.choice import is_better, thinned
 from minertia.identification.geometry.errors import misses_of, sizes_of
 from minertia.identification.geometry.fit import GeometryFit, rms
-from minertia.identification.geometry.folds import GeometryRows, capped
+from minertia.identification.geometry.folds import GeometryRows, capped, left_out, regions
+from minertia.identification.geometry.joints import columns_at
 from minertia.identification.geometry.layout import Postures
 from minertia.identification.geometry.measures import UNITS, PointMeasure, PoseMeasure, ToolReadings, told
 from minertia.identification.geometry.starts import started
@@ -27,6 +29,8 @@ HALF = 0.5
 ROTATION = "rotation"  # check of those that read rotations otherwise
 LEAST_WAY = 0.01  # m: that the tool goes, so that its readings tell their unit
 PROMISING = 0.9  # of what base and tool alone leave of the stated reading, at which a first look goes on
+FEWEST_MOVES = 10  # between postures, which a correlation is computed from
+LATE = 0.4  # correlation of what was left to go with the move
 FIRST_STARTS = 4  # of a first look
 ROUND_SCALES = {1000.0: "millimetres for metres", 0.001: "metres for millimetres", 10.0: "centimetres", 39.37: "inches"}
 
@@ -45,7 +49,10 @@ class OtherReading:
     @property
     def sentence(self) -> str:
         """Message with its error figures and what to change."""
-        figures = f"so read, {told(self.after, self.unit)} are left instead of {told(self.before, self.unit)}"
+        figures = (
+            f"with this interpretation the error is {told(self.after, self.unit)} instead of "
+            f"{told(self.before, self.unit)}"
+        )
         return f"{self.what}: {figures}; {self.change}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,6 +80,46 @@ def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, .
     if before >= (SMALL * reach if unit == "m" else SMALL_ANGLE if unit != "px" else np.inf):
         return _far_better(some, before, unit)
     return _turned_better(some, turned) if turned >= SMALL_ANGLE else ()
+
+
+def other_joints(problem: GeometryRows, groups: Sequence[str]) -> tuple[OtherReading, ...]:
+    """Commanded joint positions, where they predict held-out regions better than the ones that were fitted.
+
+    groups: of the corrections, the same for both.
+    """
+    commanded, measures = problem.postures.commanded, problem.postures.measures
+    if commanded is None:
+        return ()
+    some = thinned(problem)
+    region = regions(some)
+    if len(np.unique(region)) < 2:
+        return ()
+    read, sent = (left_out(one, groups, region, one.fit(())) for one in (some, _as_commanded(some)))
+    if not is_better(sent, read):
+        return ()
+    what = "commanded joint positions predict the readings better than the reported ones"
+    late = _lateness(problem.postures.q, commanded)
+    if late > LATE:
+        what += f", which seem to be read before standstill (correlation {late:.2f} with the move that led there)"
+    change = "name the columns of the commanded ones as q in [columns]"
+    return (OtherReading("joints", what, change, capped(read.sizes), capped(sent.sizes), measures[0].unit),)
+
+
+def _as_commanded(problem: GeometryRows) -> GeometryRows:
+    """The problem with commanded instead of reported positions."""
+    q = problem.postures.commanded
+    assert q is not None  # `other_joints` asks for no other
+    columns = columns_at(problem.chain, problem.columns, q, np.array(problem.chain.robot.gravity, float))
+    return replace(problem, postures=replace(problem.postures, q=q), columns=tuple(columns))
+
+
+def _lateness(q: Array, commanded: Array) -> float:
+    """Correlation of what was still to go, where a position was read, with the move from the posture before."""
+    left, way = (commanded - q)[1:], np.diff(commanded, axis=0)
+    moves = (way.std(axis=0) > 0) & (left.std(axis=0) > 0)
+    if len(way) < FEWEST_MOVES or not moves.any():
+        return 0.0
+    return max(float(np.corrcoef(left[:, c], way[:, c])[0, 1]) for c in np.flatnonzero(moves))
 
 
 def _far_better(some: GeometryRows, before: float, unit: str) -> tuple[OtherReading, ...]:
@@ -142,7 +189,7 @@ def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_Reading
     )
     for c, name in zip(used, names, strict=True):
         yield _ReadingTrial(
-            "sign", f"the sign of joint {name} seems to be the other", f"turn the sign of {name}", _scaled(c, -1.0)
+            "sign", f"the sign of joint {name} seems reversed", f"reverse the sign of {name}", _scaled(c, -1.0)
         )
     for a, b in zip(used, used[1:], strict=False):
         first, second = robot.coordinate_names[a], robot.coordinate_names[b]
@@ -152,12 +199,12 @@ def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_Reading
         for factor in (1.0, -1.0):
             yield _ReadingTrial(
                 "coupling",
-                f"joint {second} seems to be counted from joint {first}",
+                f"joint {second} seems to be measured relative to joint {first}",
                 f"give {second} {'plus' if factor > 0 else 'less'} {first}",
                 _added(b, a, factor),
             )
     yield _ReadingTrial(
-        "order", "the joints seem to be in the opposite order", "turn the order of the columns", _reversed(used)
+        "order", "the joints seem to be in the opposite order", "reverse the order of the columns", _reversed(used)
     )
     for shift in (1, -1):
         yield _ReadingTrial(
@@ -169,17 +216,17 @@ def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_Reading
     if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
         yield _ReadingTrial(
             "mirror",
-            "the frame of measurement seems to be left-handed",
-            "turn the sign of one axis",
+            "the measurement frame seems to be left-handed",
+            "reverse the sign of one axis",
             _points(_mirrored),
         )
         yield _ReadingTrial(
-            "scale", "the unit of lengths seems to be another", "look at length in [columns]", _rescaled(chain)
+            "scale", "the unit of lengths seems to be different", "check length in [columns]", _rescaled(chain)
         )
     if any(isinstance(m, PoseMeasure) for m in measures):
         for what, turned in ROTATION_READINGS.items():
             yield _ReadingTrial(
-                ROTATION, f"rotations seem to be {what}", "look at rotation_as", _points(_rotated(turned))
+                ROTATION, f"rotations seem to be {what}", "check rotation_as", _points(_rotated(turned))
             )
 
 
@@ -308,7 +355,7 @@ def _angles_as_vector(R: Array) -> Array:
 
 
 ROTATION_READINGS: dict[str, Callable[[Array], Array]] = {
-    "given from the tool to the frame of measurement": lambda R: np.swapaxes(R, 1, 2),
+    "given from the tool to the measurement frame": lambda R: np.swapaxes(R, 1, 2),
     "quaternions with w first, read as w last": _as_quaternion((1, 2, 3, 0)),
     "quaternions with w last, read as w first": _as_quaternion((3, 0, 1, 2)),
     "roll, pitch, yaw, read as a rotation vector": _vector_as_angles,

@@ -69,15 +69,14 @@ def refuse_estimators(asked: str | Estimator) -> None:
         return
     word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
     raise CampaignError(
-        f"the estimator {word} does not fit geometry: leave it at auto, and state levels in [calibration] for fewer "
-        "corrections"
+        f"the estimator {word} does not fit geometry; use auto, and set levels in [calibration] for fewer corrections"
     )
 
 
 def solve_geometry(rows: GeometryRows, options: CalibrationOptions, tell: Tell) -> GeometryEstimate:
     """Fit the requested or selected levels, with base and tool estimated without initial values."""
     asked = tuple(LEVELS) if options.levels is None else tuple(options.levels)
-    tell("choosing corrections by regions left out" if options.levels is None else "finding base and tool")
+    tell("choosing corrections by held-out regions" if options.levels is None else "finding base and tool")
     nominal = rows.fit(())
     choice = chosen(rows, asked, nominal) if options.levels is None else LevelChoice(asked, ())
     tell(f"fitting {', '.join(choice.levels) or 'base and tool'}")

@@ -26,6 +26,7 @@ LARGEST_CHANGE = 1.5  # of a logarithm of a variance in a round
 LEAST = 1e-12
 ENOUGH = 1000  # postures that the variances are found from
 BLOCK = 500  # postures at a time
+NEGLIGIBLE = 1e-4  # of the variance of rows, that of joints
 PART = 0.3  # of the residual that joints make to begin with
 
 
@@ -100,9 +101,9 @@ class _TwoNoises:
     def __init__(self, blocks: Sequence[_PostureBlock], found: GeometryFit) -> None:
         self.blocks, self.found = blocks, found
         self.rows_variance = {u: size**2 for u, size in found.sizes.rows.items()}
-        lever = rms(np.concatenate([np.sqrt(np.sum(block.B**2, axis=2)).ravel() for block in blocks]))
+        self.lever = rms(np.concatenate([np.sqrt(np.sum(block.B**2, axis=2)).ravel() for block in blocks]))
         residual = rms(np.concatenate([block.r.ravel() for block in blocks]))
-        self.joints_variance = (PART * residual / max(lever, LEAST)) ** 2
+        self.joints_variance = (PART * residual / max(self.lever, LEAST)) ** 2
 
     def covariance(self, block: _PostureBlock) -> Array:
         """Covariance (k, c, c) of the rows of each posture."""
@@ -123,8 +124,12 @@ class _TwoNoises:
                     self.joints_variance = max(self.joints_variance * float(np.exp(c)), LEAST**2)
                 else:
                     self.rows_variance[name] = max(self.rows_variance[name] * float(np.exp(c)), LEAST**2)
-            if np.abs(change).max() < SETTLED:
+            if np.abs(change[:-1] if self._is_without_joints() else change).max() < SETTLED:
                 return
+
+    def _is_without_joints(self) -> bool:
+        """Whether joints add next to nothing to the noise, so that their variance need not settle."""
+        return self.joints_variance * self.lever**2 < NEGLIGIBLE * max(self.rows_variance.values())
 
     def _slopes(self, names: list[int | None]) -> tuple[Array, Array]:
         """Gradient and average information over the log-variances, with the parameters fitted at these weights."""

@@ -295,8 +295,8 @@ def _camera(R: Array, p: Array, measure: PixelMeasure | PixelToolMeasure) -> tup
     """
     if len(R) < FEWEST_PIXELS:
         raise InputError(
-            f"{len(R)} readings of '{measure.name}' are too few to find a camera from nothing; take at least "
-            f"{FEWEST_PIXELS}"
+            f"{len(R)} readings of '{measure.name}' are too few to initialise a camera; at least {FEWEST_PIXELS} "
+            "are needed"
         )
     known = np.concatenate([R.reshape(-1, 9), p, np.ones((len(R), 1))], axis=1)
     size = np.sqrt(np.mean(known**2, axis=0))

@@ -73,7 +73,7 @@ def body_columns(robot: Robot, rows: Sequence[int], q: Array, qd: Array, qdd: Ar
     """Regressor columns (N, efforts, 10) of a body fixed in a frame."""
     frame = robot.payload_frame(at)
     if frame.joint is None:
-        raise MinertiaError("a load on the ground cannot be identified")
+        raise MinertiaError("a payload attached to the ground cannot be identified; name a moving link")
     columns = [full_name(s, frame.joint + 1) for s in LINK_SYMBOLS]
     Y = torque_regressor(robot, q, qd, qdd, columns=columns)[:, list(rows)]
     pose = numeric_pose(frame.pose, robot.symbol_values)
@@ -107,5 +107,5 @@ def carried(robot: Robot, load: Load | None) -> Carried | None:
     ten = tuple(float(v) for v in from_com(load.mass, load.com or (0.0, 0.0, 0.0), inertia))
     robot.payload_frame(load.at)
     if load.inertia is not None and (why := impossible(list(ten))) is not None:
-        raise CampaignError(f"no body can have this load: {why}", field="load")
+        raise CampaignError(f"the payload is not physically consistent: {why}", field="load")
     return Carried(robot, ten, load.at)

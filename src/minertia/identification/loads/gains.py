@@ -61,9 +61,11 @@ def drive_gains(
     """
     for value in (load.mass, *(load.com or ()), *(load.inertia or ())):
         if not abs(value) <= LARGEST:
-            raise InputError(f"a known load has numbers of at most {LARGEST:g} [kg, m, kg m2], not {value:g}")
+            raise InputError(
+                f"a known payload must have numbers of magnitude at most {LARGEST:g} [kg, m, kg m2], not {value:g}"
+            )
     if model.choice.needs_load:
-        raise MinertiaError("friction that grows with the load cannot be fitted together with the gains of the drives")
+        raise MinertiaError("load-dependent friction cannot be fitted together with the drive gains")
     with one_thread():
         with_load = observe(loaded_model(model, load.at, True), loaded)
         both = observe(loaded_model(model, load.at, False), unloaded).appended(with_load)
@@ -72,7 +74,10 @@ def drive_gains(
         beta, gains = _start(parts)
         if not np.all(gains > 0):
             bad = [name for name, own in zip(both.row_names, gains, strict=True) if own <= 0]
-            raise MinertiaError(f"the load does not show in the currents of {', '.join(bad)}")
+            raise MinertiaError(
+                f"the payload has no effect on the currents of {', '.join(bad)}; use postures in "
+                "which gravity loads these joints"
+            )
         return _refined(both, parts, T, beta, 1 / gains)
 
 

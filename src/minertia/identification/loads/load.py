@@ -16,11 +16,11 @@ class Load(Declared):
     mass: float = option(help="Mass.", unit="kg", above=0, range=(0, LARGEST))
     com: tuple[float, ...] | None = option(
         None,
-        "Centre of mass in the frame.",
+        "Centre of mass in the frame of the payload.",
         unit="m",
         range=(-LARGEST, LARGEST),
         length=3,
-        otherwise="a point at the frame's origin",
+        otherwise="a point mass at the frame's origin",
     )
     inertia: tuple[float, ...] | None = option(
         None,
@@ -30,4 +30,6 @@ class Load(Declared):
         length=6,
         otherwise="a point",
     )
-    at: str | None = option(None, "Name of the frame of `com` and `inertia`.", otherwise="the last link")
+    at: str | None = option(
+        None, "Name of the frame in which `com` and `inertia` are given.", otherwise="the last link"
+    )

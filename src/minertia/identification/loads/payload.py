@@ -58,7 +58,7 @@ class Payload:
     not_excited: Mapping[str, str]
     cautions: tuple[str, ...] = ()
     logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
-    flange: Flange | str = "no flange frame is known"
+    flange: Flange | str = "the file has no flange frame"
 
     def to_frame(self) -> Any:
         """A pandas DataFrame of mass, centre of mass and inertia, with standard deviations and units."""
@@ -260,7 +260,7 @@ def payload_of(
     """
     if "M" in silent or ten[9] <= 0:
         why = silent.get("M", f"the identified mass is {ten[9]:.3g} kg")
-        raise MinertiaError(f"these logs do not show the load: {why}")
+        raise MinertiaError(f"these logs do not determine the payload: {why}")
     hidden = [k for k, symbol in enumerate(LINK_SYMBOLS) if symbol in silent]
     covariance = np.array(covariance)
     covariance[hidden, hidden] = (UNKNOWN * _sizes(ten)[hidden]) ** 2
@@ -307,14 +307,14 @@ def _cautions(inertia: Array, centre: Sequence[float], deviations: Sequence[floa
     told = []
     if open_:
         told.append(
-            f"these logs do not determine {', '.join(open_)}: leave the inertia of a controller at its default, or "
-            "move the wrist faster and identify again"
+            f"these logs do not determine {', '.join(open_)}: leave the inertia in the controller at its default, "
+            "or move the wrist faster and identify again"
         )
     loose = [axis for axis, d in zip("xyz", centre, strict=True) if d >= LOOSE]
     if loose:
         told.append(
-            f"the centre of mass is known to no better than {max(centre):.2g} m along {', '.join(loose)}: turn the "
-            "load about more directions against gravity"
+            f"the centre of mass is known to no better than {max(centre):.2g} m along {', '.join(loose)}: rotate "
+            "the payload to more directions relative to gravity"
         )
     return tuple(told)
 
@@ -336,7 +336,9 @@ def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
     )
     program = ConeProgram(10)
     program.semidefinite(link_svec(root, margin) * scale)
-    x = program.solve(W / np.abs(W).max(), -W @ (ten / scale) / np.abs(W).max(), "the nearest load that can exist").x
+    x = program.solve(
+        W / np.abs(W).max(), -W @ (ten / scale) / np.abs(W).max(), "the nearest physically consistent payload"
+    ).x
     return np.asarray(np.asarray(x) * scale)
 
 

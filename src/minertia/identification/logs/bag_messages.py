@@ -80,7 +80,7 @@ def _walked(raw: bytes) -> Layout:
                 places.append((field, at))
             at += 8 * count
     if at > len(raw):
-        raise ValueError("the message is cut short")
+        raise ValueError("the message is truncated")
     return Layout(len(raw), prefix, tuple(counts), tuple(names), tuple(places))
 
 
@@ -97,7 +97,7 @@ def _count(raw: bytes, at: int) -> tuple[int, int]:
 def _text(raw: bytes, at: int) -> tuple[str, int]:
     size, at = _count(raw, at)
     if at + size > len(raw):
-        raise ValueError("the message is cut short")
+        raise ValueError("the message is truncated")
     return raw[at : at + size].rstrip(b"\0").decode(), at + size
 
 
@@ -155,7 +155,9 @@ def command_numbers(message: Any) -> Numbers:
         return _motors(getattr(message, ORDERS), (("q", "q_cmd"),))
     if hasattr(message, "points"):
         if len(message.points) != 1:
-            raise ValueError(f"a command holds {len(message.points)} points; only commands of one point can be read")
+            raise ValueError(
+                f"a command contains {len(message.points)} points; only commands with one point can be read"
+            )
         return _named(message.joint_names, message.points[0].positions)
     for part in ("reference", "desired"):  # of controllers that tell what they follow
         if hasattr(message, part) and hasattr(message, "joint_names"):
@@ -165,7 +167,7 @@ def command_numbers(message: Any) -> Numbers:
     if hasattr(message, "data"):
         values = _checked(message.data)
         return Numbers(tuple(f"q_cmd{k + 1}" for k in range(len(values))), values)
-    raise ValueError("the messages of command_topic hold no positions")
+    raise ValueError("the messages of command_topic contain no positions")
 
 
 POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped", "TFMessage", "Odometry")
@@ -211,7 +213,7 @@ def _named(names: Any, values: Any) -> Numbers:
 
 def _motors(motors: Any, fields: Sequence[tuple[str, str]]) -> Numbers:
     if len(motors) * len(fields) > MOST:
-        raise ValueError("a message holds too many motors")
+        raise ValueError("a message contains too many motors")
     pairs = [
         (f"motor{k}_{word}", float(getattr(motor, own, NAN))) for k, motor in enumerate(motors) for own, word in fields
     ]
@@ -220,5 +222,5 @@ def _motors(motors: Any, fields: Sequence[tuple[str, str]]) -> Numbers:
 
 def _checked(values: Any) -> tuple[float, ...]:
     if len(values) > MOST:
-        raise ValueError("a command holds too many numbers")
+        raise ValueError("a command contains too many numbers")
     return tuple(float(v) for v in values)

@@ -128,7 +128,7 @@ def filled(template: str, **values: object) -> str:
         if match[0] in ("{{", "}}"):
             return match[0][0]
         if match[1] not in values:
-            raise ValueError(f"'{match[0]}' is no field of a template")
+            raise ValueError(f"'{match[0]}' is not a field of a template")
         return str(values[match[1]])
 
     return _FIELD.sub(put, template)
@@ -157,8 +157,8 @@ class _HeaderChoice:
                 self._missing(signal)
         if found["effort"] is not None and self.unit is None:
             raise EffortUnitUnknown(
-                f"the unit of the efforts in '{found['effort'][0]}' is not known: say whether they are in N m, A, V or "
-                "per mille with effort_unit in [columns], in the campaign or in a file given with --columns",
+                f"the unit of the efforts in '{found['effort'][0]}' is not known; give effort_unit (N m, A, V or "
+                "per mille) in [columns], in the campaign or in a file given with --columns",
                 file=self.source,
                 column=found["effort"][0],
             )
@@ -202,7 +202,7 @@ class _HeaderChoice:
             return clock, self.map.time_unit if self.map.time_unit != "s" else unit
         rate = beside(self.source, "rate_hz = 1000")
         self._fail(
-            f"there is no time column; {rate}, with the log's samples per second, or its clock's name: t = \"name\""
+            f'there is no time column; {rate}, with the log\'s samples per second, or name the time column: t = "name"'
         )
         raise AssertionError
 
@@ -216,7 +216,7 @@ class _HeaderChoice:
             names = self._expand(pattern.template)
             if all(name in self.known for name in names):
                 if signal in OPTIONAL and len(self._numbered(pattern.template)) > len(names):
-                    self.notes.append(f"{names[0]} ... are left out: there are more of them than coordinates")
+                    self.notes.append(f"{names[0]} ... are ignored: there are more of these columns than coordinates")
                     return None
                 self._check_count(pattern.template)
                 if signal in ("qd", "qdd") and pattern.side != (self.side["q"] or "joint"):
@@ -250,7 +250,7 @@ class _HeaderChoice:
         try:
             return tuple(filled(template, j=k + 1, j0=k, joint=joint) for k, joint in enumerate(self.joints))
         except ValueError:
-            self._fail(f"'{template}' is not a template: it may hold {{j}} (from 1), {{j0}} (from 0) or {{joint}}")
+            self._fail(f"'{template}' is not a template: it may contain {{j}} (from 1), {{j0}} (from 0) or {{joint}}")
             raise AssertionError from None
 
     def _numbered(self, template: str) -> list[int]:
@@ -282,13 +282,13 @@ class _HeaderChoice:
             self.unit = pattern.unit
             words = {"Nm": "N m", "A": "A", "V": "V"}[pattern.unit]
             self.notes.append(
-                f"efforts taken to be in {words} on the {self.side[signal]} side, from the name '{names[0]}'"
+                f"efforts assumed to be in {words} on the {self.side[signal]} side, from the name '{names[0]}'"
             )
 
     def _missing(self, signal: str) -> None:
         examples = {"q": "q1, actual_q_0 or position_<joint>", "effort": "tau1, i1, actual_current_0 or effort_<joint>"}
         if getattr(self.map, signal) == "":
-            self._fail(f'{signal} = "" leaves out a signal that is needed; name its columns')
+            self._fail(f'{signal} = "" omits a signal that is needed; name its columns')
         n = len(self.joints)
         for pattern in PATTERNS[signal]:
             names = self._expand(pattern.template)
@@ -298,16 +298,16 @@ class _HeaderChoice:
                 joint = self.joints[names.index(lost)]
                 self._absent(
                     lost,
-                    f"{signal} of joint '{joint}', {len(there)} of {n} columns like '{there[0]}' are there; "
-                    "'minertia campaign new' shows how joints that are not logged are held",
+                    f"{signal} of joint '{joint}': only {len(there)} of {n} columns like '{there[0]}' exist; "
+                    "'minertia campaign new' shows how to lock joints that are not logged",
                 )
         what = "positions" if signal == "q" else "efforts"
         listed = ", ".join(f'"c{k + 1}"' for k in range(n))
         self._fail(
-            f"no columns of {what} for the {n} coordinates of '{self.robot.name}' "
-            f"({', '.join(self.joints)}) are recognised, such as {examples[signal]}; "
-            f"{beside(self.source, f'{signal} = [{listed}]')}, with names of columns in place of c1 ...; the log has: "
-            f"{self._listed()}"
+            f"no columns of {what} are recognised for the {n} coordinates of '{self.robot.name}' "
+            f"({', '.join(self.joints)}), such as {examples[signal]}; "
+            f"{beside(self.source, f'{signal} = [{listed}]')}, with names of columns in place of c1 ...; the log "
+            f"has: {self._listed()}"
         )
 
     def _absent(self, name: str, role: str) -> None:

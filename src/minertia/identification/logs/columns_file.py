@@ -38,7 +38,7 @@ class CampaignTable(CheckedTable):
         """Entry without validation; raises an error for a question mark that was left to be filled in."""
         value = self.entries.get(key, default)
         if value == UNANSWERED or (isinstance(value, list) and UNANSWERED in value):
-            raise self.fail('this is still "?": fill in what the log does not tell', key)
+            raise self.fail('this is still "?"; replace it by the value, which the log does not contain', key)
         return value
 
 

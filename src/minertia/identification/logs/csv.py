@@ -98,13 +98,15 @@ class CsvLog(LogFile):
         cells = self._cells(first)
         if self.map.header:
             if len(cells) != len(self.map.header):
-                raise self.fail(f"the first line has {len(cells)} values; header names {len(self.map.header)} columns")
+                raise self.fail(
+                    f"the first line has {len(cells)} values, but header names {len(self.map.header)} columns"
+                )
             return list(self.map.header)
         if all(_number(cell, self.decimal) is not None for cell in cells):
             listed = ", ".join(f'"c{k + 1}"' for k in range(len(cells)))
             raise self.fail(
-                f"the first line holds numbers, not names; {beside(self.path, f'header = [{listed}]')}, with the name "
-                "of each column (such as t, q1, tau1) in place of c1 ..."
+                f"the first line contains numbers, not names; {beside(self.path, f'header = [{listed}]')}, with "
+                "the name of each column (such as t, q1, tau1) in place of c1 ..."
             )
         names = [cell.strip().strip("\ufeff") for cell in cells]
         if names[0][:1] in ("#", "%"):
@@ -112,7 +114,7 @@ class CsvLog(LogFile):
             names = names[1:] if not names[0] else names
         if len(names) == 1:
             raise self.fail(
-                f"split at {self.delimiter!r} the header is one column, '{names[0][:60]}'; is it another delimiter?"
+                f"split at {self.delimiter!r} the header is one column, '{names[0][:60]}'; check the delimiter"
             )
         return names
 
@@ -131,7 +133,7 @@ class CsvLog(LogFile):
         if not first.strip():
             raise self.fail("the file is empty")
         if len(first) >= MAX_LINE or "\0" in first or not first.rstrip("\r\n").isprintable() and "\t" not in first:
-            raise self.fail("the file is not a table of text")
+            raise self.fail("the file is not a text table")
         return first.rstrip("\r\n"), second.rstrip("\r\n")
 
     def _start(self, lines: Sequence[str]) -> int:
@@ -150,7 +152,7 @@ class CsvLog(LogFile):
         try:
             return next(csv.reader([line], delimiter=self.delimiter), [""])
         except csv.Error:
-            raise self.fail("the file is not a table of text: a value is too long") from None
+            raise self.fail("the file is not a text table: a value is too long") from None
 
     def _open(self) -> IO[str]:
         opener = gzip.open if self.path.suffix == ".gz" else open
@@ -159,9 +161,9 @@ class CsvLog(LogFile):
 
     def _unreadable(self, err: Exception) -> RecordingError:
         if isinstance(err, EOFError):
-            return self.fail("the compressed file ends too early")
+            return self.fail("the compressed file is truncated")
         if isinstance(err, UnicodeDecodeError):
-            return self.fail("the file is not a table of text in UTF-8; save it as CSV in UTF-8")
+            return self.fail("the file is not a text table in UTF-8; save it as CSV in UTF-8")
         return self.fail(f"the file cannot be read ({getattr(err, 'strerror', None) or err})")
 
     # ------------------------------------------------------------------ the rows
@@ -241,7 +243,7 @@ class CsvLog(LogFile):
             first, *lines = chunk.split("\n")
             rest += first
             if len(rest) > MAX_LINE:
-                raise self.fail(f"the file is not a table of text: a line has more than {MAX_LINE} characters")
+                raise self.fail(f"the file is not a text table: a line has more than {MAX_LINE} characters")
             if lines:
                 yield rest
                 rest = lines.pop()
@@ -281,21 +283,21 @@ class CsvLog(LogFile):
             raise self.fail("the line cannot be split into values", None, row) from None
         if len(cells) < len(names):
             raise self.fail(
-                f"the line holds {len(cells)} of {len(names)} values; does the log end in the middle of a line?",
+                f"the line has {len(cells)} of {len(names)} values; check whether the log was truncated",
                 names[max(len(cells) - 1, 0)],
                 row,
             )
         if len(cells) > len(names):
-            raise self.fail(f"the line holds {len(cells)} values; the header names {len(names)} columns", None, row)
+            raise self.fail(f"the line has {len(cells)} values, but the header names {len(names)} columns", None, row)
         return [self._value(cells[k], names[k], row) for k in indices]
 
     def _value(self, cell: str, name: str, row: int) -> float:
         cell = cell.strip()
         value = math.nan if cell in EMPTY else _number(cell, self.decimal)
         if value is None:
-            hint = "; a second header: does the file hold two logs?" if cell in self.names() else ""
+            hint = "; this is a second header: check whether the file contains two logs" if cell in self.names() else ""
             if _number(cell, ",") is not None:
-                hint = f"; is the decimal sign a comma? {beside(self.path, DECIMAL)}"
+                hint = f"; if the decimal sign is a comma, {beside(self.path, DECIMAL)}"
             elif cell.count(":") > 1:
                 hint = "; write times as numbers of seconds"
             raise self.fail(f"{cell[:40]!r} is not a number{hint}", name, row)

@@ -31,7 +31,7 @@ def check_drive(drive: Drive, n: int, source: str | None = None) -> None:
         raise RecordingError(f"the coupling of the drive must be a matrix of {n} by {n} numbers", file=source)
     matrix = drive_matrix(drive)
     if matrix is not None and (not np.isfinite(matrix).all() or np.linalg.cond(matrix) > WORST_CONDITION):
-        raise RecordingError("the ratios or the coupling of the drive cannot be inverted", file=source)
+        raise RecordingError("the matrix of the drive's ratios or coupling cannot be inverted", file=source)
 
 
 def gain_uncertainty(drive: Drive) -> Array | None:
@@ -77,12 +77,12 @@ def conversion(
     G = drive_matrix(drive)
     if "motor" in sides and G is None:
         raise RecordingError(
-            "signals are logged on the motor side; the drive needs ratios or a coupling matrix", file=source
+            "signals are logged on the motor side, so the drive needs ratios or a coupling matrix", file=source
         )
     position = np.diag(np.array(position_scale, dtype=float))
     effort = np.diag(np.ones(n) if drive.gains is None else np.array(drive.gains, dtype=float))
     if not np.all(np.diag(effort)):
-        raise RecordingError("a gain of the drive is 0", file=source)
+        raise RecordingError("a gain of the drive is 0; gains must not be 0", file=source)
     if sides[0] == "motor" and G is not None:
         position = np.linalg.inv(G) @ position
     if sides[1] == "motor" and G is not None:
@@ -98,7 +98,7 @@ def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Reco
     """Compensate the delay of efforts, tau(t) = logged(t + delay) [s]; samples at the ends are dropped."""
     held: Recording | None = None  # samples to come, and the efforts they need
     done, begin, found = 0, 0.0, False
-    note = f"efforts moved {delay * 1e3:g} ms earlier: they lag the positions"
+    note = f"efforts were shifted {delay * 1000.0:g} ms earlier: they lag the positions"
     for block in blocks:
         if block.tau is None:
             yield block

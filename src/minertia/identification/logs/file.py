@@ -18,7 +18,7 @@ MAX_COLUMNS = 10_000
 BLOCK_BYTES = 64_000_000  # of an array, or of messages, that are read at once
 MOST_TORN = 0.2  # part of the rows; more of them are no damage, but another format
 MOST_NAMED = 20  # rows named in one sentence
-DROP = "leave such rows out with --drop-torn, or with drop_torn = true in [columns]"
+DROP = "drop such rows with --drop-torn, or with drop_torn = true in [columns]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class LogFile(abc.ABC):
         if len(set(lengths.values())) > 1:
             short = min(lengths, key=lambda name: lengths[name])
             long = max(lengths, key=lambda name: lengths[name])
-            raise self.fail(f"has {lengths[short]} rows where '{long}' has {lengths[long]}", short, lengths[short] + 1)
+            raise self.fail(f"has {lengths[short]} rows, but '{long}' has {lengths[long]}", short, lengths[short] + 1)
         return next(iter(lengths.values()), 0)
 
     def unique(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -76,8 +76,8 @@ class LogFile(abc.ABC):
         for k, name in enumerate(names):
             if name in first:
                 raise self.fail(
-                    f"the name stands twice in the header, over columns {first[name] + 1} and {k + 1}; does the file "
-                    "hold two robots? give every column its own name",
+                    f"the name occurs twice in the header, in columns {first[name] + 1} and {k + 1}; check "
+                    "whether the file contains two robots, and give every column a unique name",
                     name,
                 )
             first[name] = k
@@ -115,7 +115,7 @@ class ArrayLog(LogFile):
         if self._columns is None:
             arrays = {name: a for name, a in self.load().items() if a.ndim in (1, 2) and a.size > 1}
             if not arrays:
-                raise self.fail("the file holds no arrays of numbers")
+                raise self.fail("the file contains no arrays of numbers")
             self._columns = flattened(arrays)
         return self._columns
 
@@ -135,7 +135,7 @@ class ArrayLog(LogFile):
 def torn_rows(rows: Sequence[int]) -> str:
     """Message on the number of malformed rows, and their row numbers."""
     named = ", ".join(map(str, rows[:MOST_NAMED])) + (" ..." if len(rows) > MOST_NAMED else "")
-    return f"{len(rows)} row{'s are' if len(rows) > 1 else ' is'} torn ({named})"
+    return f"{len(rows)} row{'s are' if len(rows) > 1 else ' is'} malformed ({named})"
 
 
 def float_column(column: Any) -> Array:

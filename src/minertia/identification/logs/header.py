@@ -17,8 +17,8 @@ from minertia.io.errors import EffortUnitUnknown, RecordingError
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
-UNIT_UNKNOWN = "the unit of the efforts is not known; they are shown as they are"
-MOTOR_SIDE = "signals of the motors are shown as they are: the ratios of the drives are not known"
+UNIT_UNKNOWN = "the unit of the efforts is not known; they are shown as logged"
+MOTOR_SIDE = "motor-side signals are shown as logged: the ratios of the drives are not known"
 
 
 def read_to_audit(

@@ -47,7 +47,7 @@ def _check(data: memoryview, order: str, allowed: tuple[int, ...], depth: int, m
     while at < len(data) and (depth or total <= most):
         kind, body, at = _element(data, order, at)
         if kind not in allowed:
-            raise ValueError("an element is of no known kind")
+            raise ValueError("an element has an unknown type")
         if kind == COMPRESSED:
             unpacked = zlib.decompressobj().decompress(body, most - total + 1)
             total += len(unpacked)
@@ -61,7 +61,7 @@ def _check(data: memoryview, order: str, allowed: tuple[int, ...], depth: int, m
 def _element(data: memoryview, order: str, at: int) -> tuple[int, memoryview, int]:
     """Type and data of the element at an offset, and the offset of the next one."""
     if at + 8 > len(data):
-        raise ValueError("an element is cut short")
+        raise ValueError("an element is truncated")
     kind, size = struct.unpack_from(f"{order}II", data, at)
     if kind >> 16:
         kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
@@ -71,7 +71,7 @@ def _element(data: memoryview, order: str, at: int) -> tuple[int, memoryview, in
         start = at + 8
         end = start + size + (0 if kind == COMPRESSED else -size % 8)
     if start + size > len(data):
-        raise ValueError("an element is cut short")
+        raise ValueError("an element is truncated")
     return kind, data[start : start + size], end
 
 
@@ -80,7 +80,7 @@ def _check_matrix(data: memoryview, order: str, depth: int) -> None:
         return
     kind, flags, _ = _element(data, order, 0)
     if kind not in NUMBERS or len(flags) != 8:
-        raise ValueError("a matrix does not say what it holds")
+        raise ValueError("a matrix does not give its type")
     holds = struct.unpack_from(f"{order}I", flags)[0] & 0xFF
     _check(data, order, (*NUMBERS, MATRIX) if holds in HOLDERS else NUMBERS, depth)
 
@@ -132,7 +132,7 @@ class MatLog(ArrayLog):
             if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu" and not item.external:
                 total += item.nbytes
                 if item.nbytes > MOST_PACKED * size:
-                    raise OSError("it claims more numbers than it can hold")
+                    raise OSError("it declares more numbers than it contains")
                 self._check_size(total)
                 arrays[name.replace("/", ".")] = item[()].T  # MATLAB stores columns first
 

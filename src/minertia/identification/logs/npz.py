@@ -51,7 +51,7 @@ class NpzLog(LogFile):
         """Map from column name to the array of the archive and its channel."""
         arrays = [a for a in self._arrays() if a.size > 1]
         if not arrays:
-            raise self.fail("the file holds no arrays of numbers")
+            raise self.fail("the file contains no arrays of numbers")
         longest = max(max(a.shape) for a in arrays)
         places: dict[str, _Place] = {}
         for array in arrays:
@@ -73,7 +73,7 @@ class NpzLog(LogFile):
     def _arrays(self) -> list[_Array]:
         """Numeric matrices and vectors in the archive, from their headers."""
         if not zipfile.is_zipfile(self.path):
-            raise self.fail("the file is not a NumPy archive (.npz), or it is cut short")
+            raise self.fail("the file is not a NumPy archive (.npz), or it is truncated")
         try:
             with zipfile.ZipFile(self.path) as archive:
                 members = [name for name in archive.namelist() if name.endswith(".npy")]
@@ -141,7 +141,7 @@ def _check_head(start: bytes) -> None:
     """Raise an error for an array header of excessive size."""
     wide = len(start) == MAGIC and start[6] > 1
     if int.from_bytes(start[8 : 12 if wide else 10], "little") > MAX_HEAD:
-        raise ValueError("the head of an array is too long")
+        raise ValueError("the header of an array is too long")
 
 
 def _reader(

@@ -25,24 +25,24 @@ class Drive(Declared):
         None,
         "Side on which positions are logged.",
         choices=SIDES,
-        otherwise="what the names of the columns say (`qm1`: motor), else the joint's",
+        otherwise="from the names of the columns (`qm1`: motor), else the joint side",
     )
     effort: str | None = option(
         None,
         "Side on which efforts are logged.",
         choices=SIDES,
-        otherwise="what the names of the columns say (`taum1`: motor), else the joint's",
+        otherwise="from the names of the columns (`taum1`: motor), else the joint side",
     )
     ratios: tuple[float, ...] | None = option(
         None,
-        "Motor turns per joint turn, one for each coordinate, may be negative.",
+        "Motor turns per joint turn, one per coordinate; may be negative.",
         range=(1e-6, 1e9),
         is_size=True,
     )
     coupling: tuple[tuple[float, ...], ...] | None = option(
         None,
-        "G, instead of `ratios`: motor positions = G q and joint efforts = G' motor efforts. Motors that turn with "
-        "several joints get motor-side effects (`IAM6`, `FVM6`, `FCM6`).",
+        "Coupling matrix G, instead of `ratios`: motor positions = G q and joint efforts = G' motor efforts. "
+        "Motors coupled to several joints get motor-side effects (`IAM6`, `FVM6`, `FCM6`).",
         range=(1e-9, 1e9),
         is_size=True,
         zero=True,
@@ -50,8 +50,8 @@ class Drive(Declared):
     )
     gains: tuple[float, ...] | None = option(
         None,
-        "K: effort per unit of the log, on the side it is logged on, one for each coordinate. Without gains, A, V and "
-        "per mille stay as they are, which suits one joint only.",
+        "Drive gain K: effort per logged unit, on the side on which it is logged, one per coordinate. Without "
+        "gains, A, V and per mille are not converted, which suits a single joint only.",
         unit="N m or N per unit",
         range=(1e-9, 1e9),
         is_size=True,
@@ -59,20 +59,21 @@ class Drive(Declared):
     )
     gain_deviations: tuple[float, ...] | None = option(
         None,
-        "Standard deviation of the gains, in their unit; it enters the deviations of a [payload](howto/payload.md).",
+        "Standard deviation of the gains, in their unit; it is included in the standard deviations of a "
+        "[payload](howto/payload.md).",
         range=(1e-12, 1e9),
         zero=True,
         otherwise="10 % of each gain",
     )
     signs: tuple[float, ...] | None = option(
-        None, "S: 1 or -1, flips a joint's position and effort.", range=(1, 1), is_size=True, otherwise="1"
+        None, "Sign S, 1 or -1: -1 reverses a joint's position and effort.", range=(1, 1), is_size=True, otherwise="1"
     )
     effort_signs: tuple[float, ...] | None = option(
-        None, "S_e: 1 or -1, flips a joint's effort only.", range=(1, 1), is_size=True, otherwise="1"
+        None, "Sign S_e, 1 or -1: -1 reverses a joint's effort only.", range=(1, 1), is_size=True, otherwise="1"
     )
     offsets: tuple[float, ...] | None = option(
         None,
-        "Added to the joint positions, last; `offsets_deg` is the same in degrees.",
+        "Offset added to the joint positions after all other conversions; `offsets_deg` is the same in degrees.",
         unit="rad or m",
         range=(0, 1e6),
         is_size=True,
@@ -89,9 +90,9 @@ class Drive(Declared):
     def __post_init__(self) -> None:
         check(self)
         if self.ratios is not None and self.coupling is not None:
-            raise RecordingError("a drive has ratios or a coupling matrix (which holds the ratios), not both")
+            raise RecordingError("a drive has ratios or a coupling matrix (which contains the ratios), not both")
         if self.gain_deviations is not None and self.gains is None:
-            raise RecordingError("gain_deviations of a drive stand beside its gains")
+            raise RecordingError("gain_deviations of a drive need its gains; give both")
 
 
 def _signal(help: str, otherwise: str = "recognised") -> Names | None:
@@ -116,21 +117,22 @@ class ColumnMap(Declared):
         None, "Samples per second, for logs without a time column.", unit="Hz", range=(0.01, 1e7)
     )
     time_unit: str = option(
-        "s", "Unit of the time column.", choices=tuple(TIMES), otherwise='`"s"`, or what the name says (`time_ms`)'
+        "s", "Unit of the time column.", choices=tuple(TIMES), otherwise='`"s"`, or from the name (`time_ms`)'
     )
     q: Names | None = _signal("Positions.")
-    qd: Names | None = _signal('Velocities, optional; `""` leaves logged ones out.')
-    qdd: Names | None = _signal('Accelerations, optional; `""` leaves logged ones out.')
-    effort: Names | None = _signal("Measured torques, forces, currents, voltages.")
+    qd: Names | None = _signal('Columns of velocities, optional; `""` ignores logged ones.')
+    qdd: Names | None = _signal('Columns of accelerations, optional; `""` ignores logged ones.')
+    effort: Names | None = _signal("Columns of measured torques, forces, currents or voltages.")
     temperature: Names | None = _signal(
-        "Temperatures of the joints [°C], for friction that depends on them; optional.",
+        "Columns of joint temperatures [°C], for temperature-dependent friction; optional.",
         "recognised (`temperature1`, `temp_<joint>`)",
     )
     command: Names | None = _signal(
-        "Commanded positions, for logs without efforts ([Robots without torque sensing](output-error.md)); optional.",
+        "Columns of commanded positions, for logs without efforts ([Robots without torque "
+        "sensing](output-error.md)); optional.",
         "recognised (`q_cmd1`, `q_ref1`, `q_des1`, `target_q_0`, `cmd_1`, `des_dof_pos_0`, `action_0`)",
     )
-    command_velocity: Names | None = _signal("Commanded velocities; optional.", "recognised (`qd_cmd1` ...)")
+    command_velocity: Names | None = _signal("Columns of commanded velocities; optional.", "recognised (`qd_cmd1` ...)")
     command_when: str | None = option(
         None,
         "Whether a row's positions were read before or after its command was sent.",
@@ -138,17 +140,17 @@ class ColumnMap(Declared):
         otherwise="not known",
     )
     motor: Names | None = _signal(
-        "Positions of the motors of [elastic joints](elastic.md), a second encoder, divided by the drive's ratios "
-        'where it has any; optional. In a list `""` stands for a joint without one.',
-        "recognised beside positions of links (`theta1`, `q_motor1`, `qm1` ...)",
+        "Columns of motor positions of [elastic joints](elastic.md), a second encoder, divided by the drive's "
+        'ratios if it has any; optional. In a list `""` means that a joint has none.',
+        "recognised in addition to link positions (`theta1`, `q_motor1`, `qm1` ...)",
     )
     program: str | None = option(
         None,
-        "Column with the number of the program that runs; kept in records of [fleets](fleets.md).",
+        "Column with the number of the running program; stored in records of [fleets](fleets.md).",
         otherwise="not read",
     )
     load: str | None = option(
-        None, "Column with the mass carried [kg]; kept in records of [fleets](fleets.md).", otherwise="not read"
+        None, "Column with the payload mass [kg]; stored in records of [fleets](fleets.md).", otherwise="not read"
     )
     angle: str | None = option(
         None, "Unit of revolute positions and their rates.", choices=tuple(ANGLES), otherwise='`"rad"`'
@@ -157,14 +159,14 @@ class ColumnMap(Declared):
         None,
         "Unit of prismatic positions and their rates, and of measured lengths.",
         choices=tuple(LENGTHS),
-        otherwise='`"m"`; of measurements it must be said',
+        otherwise='`"m"`; for measurements it must be given',
     )
     effort_unit: str | None = option(
         None,
-        "Unit of the efforts; `Nm` is N m, and N for prismatic joints.",
+        "Unit of the efforts; `Nm` means N m, and N for prismatic joints.",
         choices=EFFORT_UNITS,
-        otherwise="what the name says: `tau`, `torque` N m; `i`, `current` A; `u`, `voltage` V; `effort` says nothing "
-        "and must be stated",
+        otherwise="from the name: `tau`, `torque` N m; `i`, `current` A; `u`, `voltage` V; for `effort` it must "
+        "be given",
     )
     header: tuple[str, ...] = option((), "Names of all columns, for files without a header line.")
     delimiter: str | None = option(None, "Column separator.", choices=DELIMITERS, otherwise="found")
@@ -173,7 +175,7 @@ class ColumnMap(Declared):
         None,
         "Topic of a bag's joint states.",
         command="topic",
-        otherwise="the only one that has positions of all of the robot's joints",
+        otherwise="the only one with positions of all joints of the robot",
     )
     command_topic: str | None = option(None, "Topic of a bag's commanded positions.", otherwise="none is read")
     pose_topic: str | None = option(
@@ -184,14 +186,14 @@ class ColumnMap(Declared):
     pose_frame: str | None = option(None, "Child frame of the measured poses in tf.", otherwise="the only one")
     episode: int | None = option(
         None,
-        "Episode of a table of LeRobot that holds several, counted from 0.",
+        "Episode of a LeRobot table with several episodes, counted from 0.",
         range=(0, math.inf),
         otherwise="the only one",
     )
     drop_torn: bool = option(
         False,
-        "Leave out malformed rows of logs, and count them. Malformed are rows with too few or too many values, or "
-        "values that are not numbers; the audit names them, and more than a fifth of them is refused.",
+        "Drop and count malformed rows of logs: rows with too few or too many values, or values that are not "
+        "numbers. The audit lists them; more than a fifth of malformed rows is an error.",
         command="drop-torn",
     )
     drive: Drive = option(factory=Drive, table="drive")

@@ -94,8 +94,8 @@ class ParquetLog(LogFile):
             return ()
         unit = {"deg": "degrees", "mrad": "milliradians"}.get(self.map.angle or "", "radians")
         return (
-            f"a dataset of LeRobot does not say its units: angles are taken as {unit} (angle in [columns]); parts of a "
-            "range (-100 to 100) must be converted first",
+            f"a LeRobot dataset does not give its units: angles are assumed to be in {unit} (angle in [columns]); "
+            "convert values in a range such as -100 to 100 first",
         )
 
     def weight(self) -> int:
@@ -111,7 +111,7 @@ class ParquetLog(LogFile):
             episode = _Episode(self, file)
             own = sorted({c for c, _ in places.values()} | episode.column)
             if _largest_group(file) > room():  # Arrow may unpack it at once
-                raise self.fail(too_large("in one row group the table holds", _largest_group(file)))
+                raise self.fail(too_large("in one row group the table contains", _largest_group(file)))
             for groups in _row_groups(file, rows):
                 for batch in file.iter_batches(batch_size=rows, columns=own, row_groups=groups):
                     columns = {name: self._column(batch.column(c), name, k) for name, (c, k) in places.items()}
@@ -173,7 +173,7 @@ class _Episode:
         names = set(file.schema_arrow.names)
         self.is_cut = EPISODE in names and (self.wanted is not None or bool(names & set(WORDS)))
         if self.wanted is not None and not self.is_cut:
-            raise log.fail(f"an episode is asked for, and there is no column '{EPISODE}'")
+            raise log.fail(f"an episode is requested, but there is no column '{EPISODE}'")
         self.seen: set[int] = set()
 
     @property
@@ -202,7 +202,8 @@ class _Episode:
     def _several(self) -> str:
         named = ", ".join(map(str, sorted(self.seen)[:10]))
         return (
-            f"the file holds episodes {named} ...; choose one with episode = {min(self.seen, default=0)} in [columns]"
+            f"the file contains episodes {named} ...; choose one with episode = {min(self.seen, default=0)} in "
+            "[columns]"
         )
 
 

@@ -73,11 +73,11 @@ class Dtype:
     def numpy(self) -> np.dtype[Any]:
         """Return the NumPy dtype; PickleError if it is not numeric."""
         if self.text[:1] not in "fiub" or not self.text[1:].isdigit():
-            raise PickleError(f"arrays of '{self.text[:20]}' are no numbers")
+            raise PickleError(f"arrays of '{self.text[:20]}' are not numeric")
         try:
             return np.dtype((">" if self.order == ">" else "<") + self.text)
         except TypeError:
-            raise PickleError(f"arrays of '{self.text[:20]}' are no numbers") from None
+            raise PickleError(f"arrays of '{self.text[:20]}' are not numeric") from None
 
 
 @dataclass
@@ -93,12 +93,12 @@ MARK = object()
 def unpickled(data: bytes) -> Any:
     """Content of a pickle: numbers, strings, lists, dictionaries, `Tensor`s and arrays."""
     if len(data) > MOST_BYTES:
-        raise PickleError(f"its pickle has more than {MOST_BYTES // 1_000_000} MB")
+        raise PickleError(f"its pickle is larger than {MOST_BYTES // 1000000} MB")
     machine = _Machine()
     try:
         for count, (word, argument, _) in enumerate(pickletools.genops(data)):
             if count > MOST_WORDS:
-                raise PickleError(f"its pickle has more than {MOST_WORDS} words")
+                raise PickleError(f"its pickle has more than {MOST_WORDS} opcodes")
             if word.name == "STOP":
                 return machine.stack[-1]
             machine.take(word.name, argument)
@@ -106,7 +106,7 @@ def unpickled(data: bytes) -> Any:
         raise
     except (ValueError, IndexError, TypeError, KeyError, OverflowError, AttributeError) as err:
         raise PickleError(f"its pickle is broken ({str(err)[:80]})") from None
-    raise PickleError("its pickle has no end")
+    raise PickleError("its pickle has no end marker")
 
 
 @dataclass
@@ -126,7 +126,7 @@ class _Machine:
         elif word in _ACTIONS:
             _ACTIONS[word](self, argument)
         elif word not in _IDLE:
-            raise PickleError(f"its pickle holds the word {word}, which no table of numbers needs")
+            raise PickleError(f"its pickle contains the opcode {word}, which is not allowed in tables of numbers")
 
     def since_mark(self) -> list[Any]:
         """Pop the values above the last mark, together with the mark."""
@@ -146,7 +146,7 @@ class _Machine:
         """Set entries of the dictionary on top of the stack."""
         target = self.stack[-1]
         if not isinstance(target, dict):
-            raise PickleError("its pickle sets entries of what is no dictionary")
+            raise PickleError("its pickle sets entries of an object that is not a dictionary")
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if isinstance(key, (str, int)):
                 target[key] = value
@@ -154,7 +154,7 @@ class _Machine:
     def append(self, values: list[Any]) -> None:
         """Append entries to the list on top of the stack."""
         if not isinstance(self.stack[-1], list):
-            raise PickleError("its pickle adds to what is no list")
+            raise PickleError("its pickle appends to an object that is not a list")
         self.stack[-1].extend(values)
 
     def name(self, argument: str) -> None:
@@ -171,11 +171,11 @@ class _Machine:
         """Evaluate the reconstruction call of a supported global."""
         arguments, name = self.stack.pop(), self.stack.pop()
         if not isinstance(name, Name) or not isinstance(arguments, tuple):
-            raise PickleError("its pickle calls what is no name")
+            raise PickleError("its pickle calls an object that is not a name")
         found = _MADE[name](*arguments)
         self.made += len(found) if isinstance(found, bytes) else getattr(getattr(found, "values", 0), "nbytes", 0)
         if self.made > MOST_BYTES:
-            raise PickleError(f"its pickle makes more than {MOST_BYTES // 1_000_000} MB of itself")
+            raise PickleError(f"its pickle expands to more than {MOST_BYTES // 1000000} MB")
         self.stack.append(found)
 
     def build(self, _: Any) -> None:
@@ -187,31 +187,31 @@ class _Machine:
         elif isinstance(target, Shell):
             target.values = _array(*state[1:5])
         elif not isinstance(target, dict):
-            raise PickleError("its pickle changes what is no array")
+            raise PickleError("its pickle modifies an object that is not an array")
 
     def persistent(self, _: Any) -> None:
         """Push a reference to data stored in another member of the file."""
         what, kind, key, _place, count = self.stack.pop()
         if what != "storage" or not isinstance(kind, Name) or kind.name not in STORAGES:
-            raise PickleError(f"its numbers are of a kind that is not known ({kind})")
+            raise PickleError(f"its numbers have an unknown type ({kind})")
         self.stack.append(Storage(STORAGES[kind.name], str(key), int(count)))
 
 
 def _known(name: Name) -> Name:
     if name in _MADE or name in _VALUES or (name.module == "torch" and name.name in STORAGES):
         return name
-    raise PickleError(f"its pickle wants to load '{name}', which is not done; save a dictionary of arrays")
+    raise PickleError(f"its pickle requests the import of '{name}', which is not allowed; save a dictionary of arrays")
 
 
 def _tensor(storage: Any, offset: int, shape: Any, strides: Any, *_: Any) -> Tensor:
     if not isinstance(storage, Storage):
-        raise PickleError("a tensor has no numbers")
+        raise PickleError("a tensor contains no numbers")
     sizes, steps = tuple(int(v) for v in shape), tuple(int(v) for v in strides)
     if len(sizes) != len(steps) or int(offset) < 0 or min((*sizes, *steps), default=0) < 0:
-        raise PickleError("a tensor has an impossible shape")
+        raise PickleError("a tensor has an invalid shape")
     last = int(offset) + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
     if 0 not in sizes and last >= storage.count:
-        raise PickleError("a tensor reaches beyond its numbers")
+        raise PickleError("a tensor reaches beyond its data")
     return Tensor(storage, int(offset), sizes, steps)
 
 
@@ -219,14 +219,14 @@ def _array(shape: Any, dtype: Any, is_fortran: Any, values: Any) -> Any:
     """Array from its pickled state; a list of objects remains a list."""
     sizes = tuple(int(v) for v in shape)
     if not isinstance(dtype, Dtype) or min(sizes, default=0) < 0:
-        raise PickleError("an array has an impossible shape")
+        raise PickleError("an array has an invalid shape")
     if isinstance(values, list):
         return values
     if not isinstance(values, bytes):
-        raise PickleError("an array has no numbers")
+        raise PickleError("an array contains no numbers")
     numbers = np.frombuffer(values, dtype.numpy())
     if numbers.size != np.prod(sizes, dtype=float):
-        raise PickleError("an array has another number of numbers than its shape says")
+        raise PickleError("the number of elements of an array does not match its shape")
     return numbers.reshape(sizes, order="F" if is_fortran else "C")
 
 
@@ -237,13 +237,13 @@ def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any = "C") -> Shell:
 
 def _scalar(dtype: Any, data: Any) -> float:
     if not isinstance(dtype, Dtype) or not isinstance(data, bytes):
-        raise PickleError("a number is broken")
+        raise PickleError("a number is malformed")
     return float(np.frombuffer(data, dtype.numpy())[0])
 
 
 def _encoded(text: Any, code: Any = "utf-8") -> bytes:
     if code not in ("latin1", "utf-8") or not isinstance(text, str):
-        raise PickleError("a text is in a code that is not known")
+        raise PickleError("a text has an unknown encoding")
     return text.encode(code)
 
 

@@ -72,7 +72,7 @@ def _held(blocks: Iterable[Recording], log: LogFile) -> Iterator[Recording]:
     for block in blocks:
         size += block.nbytes
         if size > most:
-            what = "the log is too large to be held at once: its numbers take about"
+            what = "the log is too large to be read into memory: its numbers take about"
             raise log.fail(too_large(what, max(log.weight(), size)))
         yield block
 
@@ -136,7 +136,7 @@ def _opened(path: str | Path, columns: ColumnMap) -> LogFile:
     else:
         endings = [ending for ending in FORMATS if path.name.lower().endswith(ending)]
         if not endings:
-            raise RecordingError(f"the format of the log is not known; known: {', '.join(FORMATS)}", file=path)
+            raise RecordingError(f"the format of the log is not known; known formats: {', '.join(FORMATS)}", file=path)
         suffix = max(endings, key=len)
     module, name = FORMATS[suffix].split(":")
     log: LogFile = getattr(importlib.import_module(module), name)(path, columns)
@@ -161,7 +161,8 @@ def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> Column
 def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effort: bool) -> Iterator[Recording]:
     if robot.is_floating:
         raise RecordingError(
-            f"the robot '{robot.name}' has a floating base, which logs of joints do not show", file=path
+            f"the robot '{robot.name}' has a floating base, which joint logs do not contain; read it with a fixed base",
+            file=path,
         )
     log = open_log(path, columns, robot)
     chosen = choose(log.names(), columns, robot, str(path), effort=effort)
@@ -175,7 +176,8 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
             yield recording
     if torn > MOST_TORN * (count + torn):
         raise log.fail(
-            f"{torn} of {count + torn} rows are torn: that is no damage; look at the delimiter and the header"
+            f"{torn} of {count + torn} rows are malformed, too many for accidental damage; check the delimiter "
+            "and the header"
         )
     if count == 0:
         raise log.fail("the log has a header and no rows")
@@ -203,7 +205,7 @@ class _Reading:
         }
         self.notes = [*chosen.notes, *log.assumed()]
         if columns.found:
-            self.notes.insert(0, f"columns and drives are those of '{columns.found}', which stands beside the log")
+            self.notes.insert(0, f"columns and drives are taken from '{columns.found}', which is next to the log")
         if self.convert.effort_unit != "Nm" and chosen.effort is not None:
             self.notes.append(f"efforts stay in {self.convert.effort_unit}: no gains of the drives are given")
 
@@ -278,8 +280,8 @@ class _Reading:
                 return found
             row, j = (int(k) for k in np.argwhere(absurd)[0])
             raise self.log.fail(
-                f"the value is {logged[row, j]:.3g}, and {found[row, j]:.3g} at the joint in SI units, which no robot "
-                "measures; correct the log, or the units, ratios and gains it is read with",
+                f"the value is {logged[row, j]:.3g}, which gives {found[row, j]:.3g} at the joint in SI units and "
+                "is implausible; correct the log, or the units, ratios and gains used to read it",
                 names[j],
                 block.first_row + row,
             )
@@ -301,8 +303,8 @@ class _Reading:
         step = abs(float(t[-1]) - float(t[0])) / max(len(t) - 1, 1) if len(t) else 0.0
         if 0 < step < SHORTEST or not np.all(np.abs(t) <= LATEST):
             raise self.log.fail(
-                f"the times run from {t[0]:.3g} s to {t[-1]:.3g} s in {len(t)} samples, which no clock tells; is the "
-                "unit of time (time_unit, or rate_hz) right?",
+                f"the times run from {t[0]:.3g} s to {t[-1]:.3g} s in {len(t)} samples, which is implausible; "
+                "check the unit of time (time_unit, or rate_hz)",
                 self.chosen.t,
                 block.first_row,
             )

@@ -118,7 +118,7 @@ class Recording:
         shape = values.shape
         if len(shape) != 2 or shape[0] != len(self.t) or shape[1] != self.q.shape[1]:
             raise ShapeError(f"{name} has shape {shape}; with {len(self.t)} times and these positions it must have "
-                             f"{len(self.t)} rows and {self.q.shape[-1]} columns, samples first")  # fmt: skip
+                             f"{len(self.t)} rows and {self.q.shape[-1]} columns, with one row per sample")  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.t)

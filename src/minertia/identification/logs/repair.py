@@ -91,7 +91,7 @@ def overview(blocks: Iterable[Recording], start: float | None = None, stop: floa
         low = np.minimum(low, q.min(axis=0, initial=np.inf))
         high = np.maximum(high, q.max(axis=0, initial=-np.inf))
     if head is None:
-        raise RecordingError("the log holds no samples")
+        raise RecordingError("the log contains no samples")
     t = times[0] if len(times) == 1 else np.concatenate(times)
     t.flags.writeable = False  # so that it need not be copied
     bare = replace(
@@ -108,7 +108,7 @@ def repaired_blocks(
     """Blocks repaired as by `repaired`, and all their stamps with notes on the repairs."""
     told, travel = seen.stamps, seen.travel
     if seen.gap is not None:
-        told = told.noted(f"temperatures left out: '{seen.gap}' has values that are no numbers")
+        told = told.noted(f"temperatures are ignored: '{seen.gap}' has values that are not numbers")
         blocks = mapped(blocks, _without_temperature)
     blocks = mapped(blocks, _finite)
     if not _is_even(told.t):
@@ -128,7 +128,7 @@ def repaired_blocks(
     if (first, last) == (0, len(t) - 1):
         return blocks, told
     rows = slice(first, last + 1)
-    note = f"standstill cut off: {t[first] - t[0]:.3g} s at the start, {t[-1] - t[last]:.3g} s at the end"
+    note = f"standstill removed: {t[first] - t[0]:.3g} s at the start, {t[-1] - t[last]:.3g} s at the end"
     return mapped(blocks, lambda own: between(own, rows)), told.select(rows).noted(note)
 
 
@@ -182,15 +182,15 @@ def _without_bursts(blocks: Blocks, told: Recording) -> tuple[Blocks, Recording]
             yield replace(block, t=times(done, done + len(block)))
             done += len(block)
 
-    note = f"{bursts}; its rows are taken as evenly spaced, {1 / bursts.step:.5g} Hz"
+    note = f"{bursts}; its rows are taken as uniformly spaced, {1 / bursts.step:.5g} Hz"
     return mapped(blocks, spread), replace(told, t=times(0, len(told))).noted(note)
 
 
 def in_bursts(recording: Recording, bursts: Bursts) -> RecordingError:
     """Error for time stamps in bursts that cannot be spread, with advice."""
     return RecordingError(
-        f"{bursts}, which are times of arrival and not of measurement; log the robot's own clock, or state its rate "
-        f"(rate_hz = {1 / bursts.step:.4g}, without t, in [columns])",
+        f"{bursts}, which are times of arrival and not of measurement; log the robot's own clock, or give its "
+        f"rate (rate_hz = {1 / bursts.step:.4g}, without t, in [columns])",
         file=recording.source or None,
         column=recording.column("t"),
         row=recording.first_row + int(bursts.starts[1]),
@@ -222,7 +222,7 @@ def without_repeats(recording: Recording) -> Recording:
     if len(t) and back[worst] > max(10 * step, LONGEST_GAP):
         row = recording.first_row + int(np.argmax(np.diff(t) < 0)) + 1
         raise RecordingError(
-            f"time goes back by {back[worst]:.4g} s; does the file hold two logs?",
+            f"time goes back by {back[worst]:.4g} s; check whether the file contains two logs",
             file=recording.source or None,
             column=recording.column("t"),
             row=row,
@@ -233,17 +233,18 @@ def without_repeats(recording: Recording) -> Recording:
         return recording
     if dropped > MOST_REPEATS * len(t):
         raise _standing_clock(recording, len(t) - dropped)
-    return recording.select(later).noted(f"{dropped} samples with a repeated or earlier stamp dropped")
+    return recording.select(later).noted(f"{dropped} samples with a repeated or earlier time stamp dropped")
 
 
 def _standing_clock(recording: Recording, different: int) -> RecordingError:
     count, times = len(recording), recording.t
-    what = f"all {count} stamps are equal ({times[0]:.6g} s)" if different == 1 else (
-        f"the {count} rows have only {different} different stamps, {recording.duration / (different - 1):.3g} s apart"
+    what = f"all {count} time stamps are equal ({times[0]:.6g} s)" if different == 1 else (
+        f"the {count} rows have only {different} different time stamps, "
+f"{recording.duration / (different - 1):.3g} s apart"
     )  # fmt: skip
     return RecordingError(
-        f"{what}: this clock does not tell the times of samples; log them with a finer one, or state the rate "
-        "(rate_hz = 1000, say, without t, in [columns])",
+        f"{what}: this clock is too coarse for the samples; log a finer one, or give the rate (such as rate_hz = "
+        "1000, without t, in [columns])",
         file=recording.source or None,
         column=recording.column("t"),
         row=recording.first_row,
@@ -272,7 +273,7 @@ def even_grid(recording: Recording) -> Grid | None:
     """Uniform time grid for increasing stamps; None if they are uniform already.  Only the stamps are used."""
     t = recording.t
     if len(t) < 4:
-        raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
+        raise RecordingError(f"the recording has {len(t)} samples, which is too few", file=recording.source or None)
     steps = np.diff(t)
     mean = float(t[-1] - t[0]) / (len(t) - 1)
     shortest, longest = float(steps.min()), float(steps.max())
@@ -297,14 +298,16 @@ def even_grid(recording: Recording) -> Grid | None:
             in_bursts(recording, bursts)
             if bursts is not None
             else RecordingError(
-                f"{len(t)} stamps, most of them {step * 1e3:.3g} ms apart, over {t[-1] - t[0]:.4g} s: most samples are "
-                "missing; log all of them, or state the rate (rate_hz, without t, in [columns])",
+                f"{len(t)} time stamps, most of them {step * 1000.0:.3g} ms apart, over {t[-1] - t[0]:.4g} s: "
+                "most samples are missing; log all of them, or give the rate (rate_hz, without t, in [columns])",
                 file=recording.source or None,
                 column=recording.column("t"),
                 row=recording.first_row,
             )
         )
-    note = f"resampled from uneven steps ({shortest * 1e3:.3g} to {longest * 1e3:.3g} ms) to {1 / step:.5g} Hz"
+    note = (
+        f"resampled from non-uniform steps ({shortest * 1000.0:.3g} to {longest * 1000.0:.3g} ms) to {1 / step:.5g} Hz"
+    )
     return Grid(float(t[0]), step, count, note)
 
 

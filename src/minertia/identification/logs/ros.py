@@ -61,7 +61,7 @@ class Meter:
         """Count a message; raises ValueError beyond the limit."""
         self.left -= max(size, LEAST_MESSAGE)
         if self.left < 0:
-            raise ValueError(f"it holds more than {MOST_PACKED} times its own size")
+            raise ValueError(f"it decompresses to more than {MOST_PACKED} times its own size")
 
 
 def check_bag(bag: Path) -> int:
@@ -87,7 +87,7 @@ def _check_metadata(file: Path) -> None:
     if max(depth, default=0) > METADATA_DEPTH:
         raise ValueError("its metadata.yaml is nested too deeply")
     if "<<" in text:  # tables merged into tables double with every line
-        raise ValueError("its metadata.yaml holds what no writer of bags writes")
+        raise ValueError("its metadata.yaml contains unexpected entries")
 
 
 def _check_database(file: Path) -> None:
@@ -102,7 +102,7 @@ def _check_database(file: Path) -> None:
     finally:
         connection.close()
     if not is_plain:
-        raise ValueError("its database holds what no writer of bags writes")
+        raise ValueError("its database contains unexpected entries")
 
 
 # ---------------------------------------------------------------------- unpacking
@@ -150,9 +150,9 @@ def _unpacked(data: bytes, decompressor: Callable[[], Any]) -> bytes:
         parts.append(unpacker.decompress(data, left + 1))
         left -= len(parts[-1])
         if left < 0:
-            raise ValueError(f"a piece of it holds more than {MOST_CHUNK // 1_000_000} MB")
+            raise ValueError(f"a chunk of it is larger than {MOST_CHUNK // 1000000} MB")
         if not unpacker.eof:
-            raise EOFError("a piece of it is cut short")
+            raise EOFError("a chunk of it is truncated")
         data = unpacker.unused_data or b""
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -174,7 +174,7 @@ class _Counted:
         data: bytes = self.file.read(size if 0 <= size <= self.left else self.left + 1)
         self.left -= len(data)
         if self.left < 0:
-            raise ValueError(too_large("unpacked it takes more than", self.most))
+            raise ValueError(too_large("uncompressed it takes more than", self.most))
         return data
 
 
@@ -209,7 +209,7 @@ class BagLog(LogFile):
                     found |= dict.fromkeys(name for name, _ in layout.columns)
                     last = layout
             if len(found) == 1:
-                raise self.fail("the joint states name no joints, or hold no numbers")
+                raise self.fail("the joint states name no joints, or contain no numbers")
             self._names = self.unique(list(found))
         return self._names
 
@@ -291,15 +291,15 @@ class BagLog(LogFile):
             return fits[0]
         if fits:
             raise self.fail(
-                f"joint states stand in {len(fits)} topics ({', '.join(fits)}); choose one with topic: "
-                f'--topic {fits[0]}, or topic = "{fits[0]}" in [columns]'
+                f"joint states are in {len(fits)} topics ({', '.join(fits)}); choose one with topic: --topic "
+                f'{fits[0]}, or topic = "{fits[0]}" in [columns]'
             )
         held = "; ".join(
             f"{topic}: {', '.join(sorted(names - {'t'})[:12]) or 'no numbers'}" for topic, names in found.items()
         )
         raise self.fail(
-            f"none of the {len(topics)} topics with joint states has positions of all joints of this robot ({held}); "
-            "call its joints as the log does, or name the columns in [columns]"
+            f"none of the {len(topics)} topics with joint states has positions of all joints of this robot "
+            f"({held}); name its joints as in the log, or name the columns in [columns]"
         )
 
     def _held(self, reader: Any, connections: Sequence[Any]) -> set[str]:
@@ -380,7 +380,7 @@ class _BagRows:
                 return stamp_of(raw), layout, raw
         found = layout_of(raw)
         if found is None:
-            raise self.log.fail("a message does not hold joint states in little-endian CDR")
+            raise self.log.fail("a message does not contain joint states in little-endian CDR")
         self._count(self.layouts)
         self.layouts.insert(0, found)
         return stamp_of(raw), found, raw

@@ -42,7 +42,7 @@ class SageLog(ArrayLog):
         t, told = _seconds(state["timestamp"][:, 0]), _seconds(control["timestamp"][:, 0])
         q, u = state["positions"], control["positions"]
         if q.shape[1] != u.shape[1]:
-            raise self.fail(f"{STATE} has {q.shape[1]} positions in a row where {CONTROL} has {u.shape[1]}")
+            raise self.fail(f"{STATE} has {q.shape[1]} positions per row, but {CONTROL} has {u.shape[1]}")
         last = np.searchsorted(told, t, side="right") - 1
         known = last >= 0
         names = self._joints(q.shape[1])
@@ -58,8 +58,8 @@ class SageLog(ArrayLog):
     def assumed(self) -> tuple[str, ...]:
         """Messages on assumptions about what SAGE folders do not specify."""
         return (
-            "positions and commands are taken to be radians, and torques to be no efforts: name these where they are, "
-            "as effort in [columns]",
+            "positions and commands are assumed to be in radians, and torques are not used as efforts; name "
+            "effort in [columns] to use them",
         )
 
     def _joints(self, count: int) -> list[str]:
@@ -102,7 +102,7 @@ class SageLog(ArrayLog):
                 raise ValueError
             return [float(x) for x in text.strip().removeprefix("[").removesuffix("]").split(",")]
         except ValueError:
-            raise self._wrong(name, f"'{text[:30]}' is no list of numbers", word, row) from None
+            raise self._wrong(name, f"'{text[:30]}' is not a list of numbers", word, row) from None
 
     def _wrong(self, name: str, message: str, column: str | None = None, row: int | None = None) -> RecordingError:
         return RecordingError(message, file=self.path / name, column=column, row=row)

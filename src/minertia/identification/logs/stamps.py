@@ -32,7 +32,7 @@ class Bursts:
     is_even: bool
 
     def __str__(self) -> str:
-        return f"the stamps come in bursts of {self.size:.3g} rows every {self.period:.3g} s"
+        return f"the time stamps come in bursts of {self.size:.3g} rows every {self.period:.3g} s"
 
 
 def bursts_of(t: Array) -> Bursts | None:

@@ -24,7 +24,7 @@ from minertia.io.resources import room, too_large
 
 PICKLE, ORDER = "data.pkl", "byteorder"
 MOST_MEMBERS = 100_000
-OLD = "this is no file of torch.save since PyTorch 1.6; load it there and save it again"
+OLD = "this is not a file of torch.save since PyTorch 1.6; load it with PyTorch and save it again"
 MAX_HEAD = 10_000  # bytes of the description before an array
 
 
@@ -62,11 +62,11 @@ class TorchLog(ArrayLog):
                 name = f"{folder}data/{storage.key}"
                 left -= archive.getinfo(name).file_size
                 if left < 0:
-                    raise self.fail(too_large("unpacked its numbers take more than", room()))
+                    raise self.fail(too_large("uncompressed its numbers take more than", room()))
                 read[storage.key] = _member(archive, name, room())
             values = np.frombuffer(read[storage.key][: storage.count * dtype.itemsize], dtype)
             if len(values) != storage.count:
-                raise PickleError("a tensor has fewer numbers than it says")
+                raise PickleError("a tensor has fewer numbers than it declares")
             return values
 
         def filled(tensor: Tensor) -> NDArray[Any]:
@@ -117,7 +117,7 @@ class NpyLog(ArrayLog):
             return named_arrays(unpickled(data))
         count = int(np.prod(shape, dtype=float))
         if count * dtype.itemsize != len(data):
-            raise self.fail("the file is cut short, or longer than its head says")
+            raise self.fail("the file is truncated, or longer than its header declares")
         values = np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")
         if dtype.names is None:
             return {"data": values} if dtype.kind in NUMBERS else {}

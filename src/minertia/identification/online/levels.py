@@ -52,13 +52,13 @@ class WatchLevels:
     def __post_init__(self) -> None:
         if self.options.cutoff_hz >= 0.25 * self.rate or self.options.gain >= self.rate:
             raise InputError(
-                f"a watch at {self.rate:g} Hz needs a cut-off below {0.25 * self.rate:g} Hz and a gain below "
+                f"monitoring at {self.rate:g} Hz needs a cut-off below {0.25 * self.rate:g} Hz and a gain below "
                 f"{self.rate:g} / s; set cutoff_hz and gain of its options"
             )
         for name in ("sigma", "alike", "slow"):
             values = getattr(self, name)
             if len(values) != len(self.joints) or not np.all(np.isfinite(values)) or min(values, default=0.0) < 0:
-                raise InputError(f"levels of a watch need a '{name}' of at least 0 for each of the joints")
+                raise InputError(f"the noise levels need a '{name}' of at least 0 for each of the joints")
 
     def __repr__(self) -> str:
         values = ", ".join(f"{v:.3g}" for v in self.sigma[:8])
@@ -99,7 +99,9 @@ class WatchLevels:
                 options=WatchOptions(**data["options"]),
             )
         except (KeyError, TypeError, ValueError) as err:
-            raise InputError(f"these are no levels of a watch ({err}); `minertia watch --out` writes them") from None
+            raise InputError(
+                f"this is not a valid file of noise levels ({err}); `minertia watch --out` writes one"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -137,12 +139,12 @@ def _joint_level(parts: Sequence[tuple[Array, Flags]], joint: str) -> tuple[floa
     count = sum(int(valid.sum()) for _, valid in parts)
     if count < FEWEST:
         raise InputError(
-            f"joint '{joint}' slides for {count} blocks of the normal motion and its level needs {FEWEST}; give longer "
-            "logs in which every joint moves"
+            f"joint '{joint}' moves in {count} time blocks of the normal motion, but its level needs {FEWEST}; "
+            "give longer logs in which every joint moves"
         )
     rms = float(np.sqrt(sum(float(np.sum(e[valid] ** 2)) for e, valid in parts) / count))
     if rms == 0.0:
-        raise InputError(f"the efforts of joint '{joint}' are predicted without any residual; give measured logs")
+        raise InputError(f"the efforts of joint '{joint}' are predicted exactly; give measured logs")
     rho = min(max(_likeness([(e / rms, valid) for e, valid in parts], count), 0.0), MOST_ALIKE)
     white = np.concatenate([whitened(e / rms, valid, rho) for e, valid in parts])
     upper = 1 + 2 / np.sqrt(2 * count)  # two deviations of an rms of so many innovations
@@ -216,7 +218,7 @@ def read_levels(path: str | Path) -> WatchLevels:
     try:
         document = toml_document(read_text(Path(path)))
         if document.get("kind") != KIND:
-            raise InputError(f"this file does not say kind = '{KIND}'; `minertia watch --out DIR` writes one")
+            raise InputError(f"this file does not contain kind = '{KIND}'; `minertia watch --out DIR` writes one")
         return WatchLevels.from_dict(document)
     except DocumentError as err:
         raise DescriptionError(str(err), file=path, line=err.line) from None

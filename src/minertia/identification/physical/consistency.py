@@ -314,11 +314,11 @@ class PhysicalCertificate:
     def sentence(self) -> str:
         """Verdict of the certificate in words."""
         if self.is_feasible:
-            return f"there is a physical robot with these base parameters (slack {self.slack:.2g})"
+            return f"physically consistent parameters with these base parameters exist (slack {self.slack:.2g})"
         top = sorted(self.witness, key=lambda n: -abs(self.witness[n]))[:3]
         return (
-            f"no physical robot has these base parameters (slack {self.slack:.2g}); "
-            f"a combination of {', '.join(top)} that cannot be negative is"
+            f"these base parameters are not physically consistent (slack {self.slack:.2g}); a combination of "
+            f"{', '.join(top)} that cannot be negative is negative"
         )
 
 

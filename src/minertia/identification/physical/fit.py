@@ -31,9 +31,17 @@ class PhysicalFit:
 
     def verdict(self, *, free_is_physical: bool, slack: float | None, drawn: bool = False) -> dict[str, object]:
         """Verdict as plain data; drawn: regularised towards a prior, so not the best physically consistent fit."""
-        which = "the physical robot taken, near the prior," if drawn else "the best physical robot"
+        which = (
+            "the physically consistent estimate near the prior"
+            if drawn
+            else ("the best physically consistent estimate")
+        )
         status = "feasible" if free_is_physical else "at the boundary" if self.at_boundary else "feasible"
-        free = "the free fit is physical" if free_is_physical else "the free fit is not physical"
+        free = (
+            "the unconstrained fit is physically consistent"
+            if free_is_physical
+            else ("the unconstrained fit is not physically consistent")
+        )
         raised = f"; {which} raises the sum of squares by {100 * self.excess:.3g} %"
         sentence = free if free_is_physical and not drawn else free + raised
         if self.at_boundary:
@@ -86,7 +94,7 @@ def physical_fit(
 def _inside(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str, margin: float) -> Array:
     """Solve with increasing margin until the solution is strictly inside the cone."""
     last: Array | None = None
-    failed = SolverFailed("the physical fit", "touches the boundary")
+    failed = SolverFailed("the physically consistent fit", "touches the boundary")
     for attempt in range(4):
         try:
             last = _solved(space, R, rows, weight, kind, margin * 10**attempt)
@@ -126,7 +134,7 @@ def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str,
             _add_divergence(space, program, q, link, n + 14 * number, weight, origin)
     P[range(n), range(n)] += near
     q[:n] += near * (origin - prior)
-    solution = program.solve(P, q, "the physical fit")
+    solution = program.solve(P, q, "the physically consistent fit")
     return np.asarray((origin + np.asarray(solution.x)[:n]) * space.scales)
 
 
@@ -170,7 +178,9 @@ def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN,
     program.equal(C / unit[:, None], target / unit)
     space.constrain(program, margin, np.zeros(n))
     with one_thread():
-        z = np.asarray(program.solve(np.eye(n), -space.x0 / space.scales, "the nearest physical robot").x)
+        z = np.asarray(
+            program.solve(np.eye(n), -space.x0 / space.scales, "the nearest physically consistent parameters").x
+        )
     z += np.linalg.lstsq(C / unit[:, None], (target - C @ z) / unit, rcond=None)[0]  # what the tolerance left
     return np.asarray(z * space.scales)
 

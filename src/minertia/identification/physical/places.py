@@ -21,8 +21,9 @@ def misplaced(space: PhysicalSpace, x: Array) -> tuple[str, ...]:
         off = space.extents[link].outside(ten[6:9] / ten[9])
         if off > NOTABLE:
             found.append(
-                f"the centre of mass of link {link} lies {off:.2g} m outside the shapes of the file, which would raise "
-                "the residual: does it carry something that the file does not show?"
+                f"the centre of mass of link {link} is {off:.2g} m outside the shapes of the robot file, and "
+                "constraining it to them would raise the residual; check for a payload or part that the file "
+                "does not contain"
             )
     return tuple(found)
 
@@ -39,7 +40,7 @@ def unplaced(space: PhysicalSpace, x: Array) -> tuple[str, ...]:
         away, reach = float(np.linalg.norm(ten[6:9] / ten[9])), max(reaches[link - 1], BEYOND * longest)
         if away > 1.5 * reach:
             found.append(
-                f"the centre of mass of link {link} lies {away:.2g} m from its joint, and the next frames are at most "
-                f"{reaches[link - 1]:.2g} m away; the file shows no shapes that would hold it nearer"
+                f"the centre of mass of link {link} is {away:.2g} m from its joint, but the next frames are at "
+                f"most {reaches[link - 1]:.2g} m away; the robot file has no shapes that could constrain it"
             )
     return tuple(found)

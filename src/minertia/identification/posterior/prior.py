@@ -61,11 +61,15 @@ def posterior_of(
     links = () if shown.keeps_links else tuple(tuple(bodies.links[k]) for k in _moving(linear, bodies))
     if shown.keeps_links:
         first[: len(linear.standard)] = [standard.get(name, 0.0) for name in linear.standard]
-    scaled, shifted = _others(linear, bodies, shown, first, fixed, options)
+    told = set(np.flatnonzero(unknowns.any(axis=0)).tolist())
+    for k in bodies.effects:
+        if k not in told:
+            first[k] = standard.get(linear.standard[k], 0.0)
+    scaled, shifted = _others(linear, bodies, shown, first, (fixed, told), options)
     space = robot_space(names, first, links, scaled, shifted, link_width=options.prior)
     rows, values = shown.whitened()
-    more, told = _exact(linear, bodies, space, fixed)
-    density = Density(space, np.concatenate([rows @ unknowns, more]), np.append(values, told))
+    more, exact = _exact(linear, bodies, space, fixed)
+    density = Density(space, np.concatenate([rows @ unknowns, more]), np.append(values, exact))
     return Posterior(density, unknowns, FILE if has_file else FIT, _mended(linear, bodies))
 
 
@@ -90,16 +94,22 @@ def _others(
     bodies: PhysicalSpace,
     shown: Shown,
     first: Array,
-    fixed: Mapping[str, float],
+    known: tuple[Mapping[str, float], set[int]],
     options: SampleOptions,
 ) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
-    """Places and prior deviations of values that vary by a factor and by a sum; `first` gets their centres."""
+    """Places and prior deviations of values that vary by a factor and by a sum; `first` gets their centres.
+
+    known: fixed values, and places of the values that are part of an unknown: no other effect varies.
+    """
+    fixed, told = known
     scaled, shifted = list[tuple[int, float]](), list[tuple[int, float]]()
     alone = {name: _estimate(shown, k) for k, name in enumerate(shown.names)}
     for k in bodies.effects:
         name = linear.standard[k]
         if name in fixed:
             first[k] = fixed[name]
+            continue
+        if k not in told:
             continue
         value, deviation = alone.get(name) or (0.0, float(bodies.scales[k]))
         if not is_nonnegative(symbol_of(name)):

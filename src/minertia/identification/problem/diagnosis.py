@@ -118,4 +118,4 @@ def _together(observation: Observation, null: Array, c: int) -> str:
     others = [observation.names[k] for k in order if size[k] > 1e-6 and k != c][:4]
     more = int((size > 1e-6).sum()) - 1 - len(others)
     listed = ", ".join(others) + (f" and {more} more" if more > 0 else "")
-    return f"{observation.names[c]} was not excited by itself: in this motion it acts only together with {listed}"
+    return f"{observation.names[c]} is not identifiable alone: in this motion it acts only in combination with {listed}"

@@ -130,13 +130,13 @@ class Ladder:
         """Message on the selected steps and their gains."""
         own = sorted({spring.kind for spring in springs(self.robot)})
         start = f"effects chosen by cross-validation: {', '.join((*self.start, *own))}"
-        dropped = "" if DROPPED in self.start else f" ({DROPPED} left out: the logs do not show it)"
+        dropped = "" if DROPPED in self.start else f" ({DROPPED} omitted: it is not identifiable from the logs)"
         if not self.steps:
-            return (f"{start}{dropped}; no further friction paid on left-out folds",)
+            return (f"{start}{dropped}; no further friction term reduced the error on held-out folds",)
         told = "; ".join(taken.sentence(self.robot) for taken in self.steps)
         return (
-            f"{start}{dropped}, and of the ladder {told} of the error on left-out folds and decoupled motion "
-            "(state effects to choose yourself)",
+            f"{start}{dropped}; forward selection added {told} of the error on held-out folds and decoupled "
+            "motion (give effects to choose yourself)",
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -200,7 +200,7 @@ def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, 
         else:
             raise UnknownName("joint", joint, every)
     if not rows:
-        raise MinertiaError("no joint is left to identify")
+        raise MinertiaError("no joint remains to be identified")
     return tuple(sorted(rows))
 
 

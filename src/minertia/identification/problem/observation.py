@@ -278,6 +278,6 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
         own = reach_rows(model.robot, block.q, block.qd)
         reach = np.stack([np.minimum(reach[0], own[0]), *np.maximum(reach[1:], own[1:])])
     if store is None or not store.samples:
-        raise MinertiaError(f"{maker.title}: no sample is left after the filter")
+        raise MinertiaError(f"{maker.title}: no sample remains after the filter; use a longer log")
     triangles, counts = store.finish()
     return LogTriangles(maker.title, triangles, counts, store.largest, tuple(sorted(still)), reach)

@@ -79,7 +79,9 @@ def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[O
 def _check_known(name: str, value: float, is_standard: bool) -> None:
     """Raise an error for a physically impossible value."""
     if not abs(value) <= LARGEST:
-        raise InputError(f"'{name}' is fixed to {value:g}; a known parameter is a number of at most {LARGEST:g}")
+        raise InputError(
+            f"'{name}' is fixed to {value:g}; a known parameter must have a magnitude of at most {LARGEST:g}"
+        )
     if is_standard and value < 0 and symbol_of(name) in NEVER_NEGATIVE:
         what = "a mass, a moment of inertia, friction or the stiffness of a spring"
         raise InputError(f"'{name}' is fixed to {value:g}; {what} is never negative")

@@ -72,7 +72,9 @@ def other_efforts(model: LinearModel, motion: Motion, state: State, tau: Array) 
     if equations_of(motion) != POWER:
         return tau[:, list(model.rows)]
     if len(model.rows) < model.robot.n_velocity:
-        raise MinertiaError("equations of power need the efforts of all joints; take momentum or torque for some")
+        raise MinertiaError(
+            "power equations need the efforts of all joints; use momentum or torque equations for some of the joints"
+        )
     return np.asarray(np.sum(state[1] * tau, axis=1, keepdims=True))
 
 
@@ -197,14 +199,14 @@ def temperatures(model: LinearModel, block: MotionLike, title: str = "the motion
     found = getattr(block, "channels", {}).get("temperature")
     if found is None:
         raise MinertiaError(
-            f"{title}: friction that depends on temperature needs a temperature of every joint; name its columns "
-            '(temperature = "..." in [columns]), or leave the effect out'
+            f"{title}: temperature-dependent friction needs a temperature of every joint; name its columns "
+            '(temperature = "..." in [columns]), or remove the effect'
         )
     array = np.asarray(found, float)
     if array.shape != (len(block.t), model.robot.n) or not np.isfinite(array).all():
         raise ShapeError(
             f"{title}: temperature has shape {array.shape}; '{model.robot.name}' needs finite numbers in the shape "
-            f"({len(block.t)}, {model.robot.n}), samples first"
+            f"({len(block.t)}, {model.robot.n}), with one row per sample"
         )
     return array
 
@@ -254,7 +256,8 @@ def _checked(model: LinearModel, block: Motion, title: str) -> tuple[Array, Arra
         array = np.array(getattr(block, name), dtype=float)
         if array.shape != (samples, width):
             raise ShapeError(
-                f"{title}: {name} has shape {array.shape}; '{robot.name}' needs ({samples}, {width}), samples first"
+                f"{title}: {name} has shape {array.shape}; '{robot.name}' needs ({samples}, {width}), with one row "
+                "per sample"
             )
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):

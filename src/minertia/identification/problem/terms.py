@@ -165,7 +165,7 @@ def read_effect(robot: Robot, item: Wanted, table: CampaignTable | None = None) 
     if isinstance(item, str):
         return _from_text(robot, item, at)
     if not isinstance(item, Mapping):
-        raise at.fail(f"an effect is a word or a table, not {shown(item)}", "effects")
+        raise at.fail(f"an effect must be a word or a table, not {shown(item)}", "effects")
     entries = {key: list(value) if isinstance(value, tuple) else value for key, value in item.items()}
     return _from_table(robot, replace(at, entries=entries, where="effects"))
 
@@ -183,7 +183,7 @@ def read_joints(robot: Robot, given: Any, at: CampaignTable | None = None) -> tu
             raise UnknownName("joint", item, names)
     if len(found) < len(items) or not items:
         table = CampaignTable({}) if at is None else at
-        raise table.fail("this must name joints, each one once", "joints")
+        raise table.fail("this must name joints, each once", "joints")
     return tuple(names[j] for j in sorted(found))
 
 
@@ -266,4 +266,4 @@ def robot_effects(robot: Robot) -> list[EffectSpec]:
 def _refuse_repeats(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise MinertiaError(f"the effect '{name}' is asked for twice")
+            raise MinertiaError(f"the effect '{name}' is given twice")

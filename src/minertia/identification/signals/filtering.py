@@ -45,7 +45,10 @@ LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out
 def resolved(plan: Filter, recording: Recording) -> Filter:
     """Filter with every open setting chosen for this recording, and checked against its sampling rate."""
     if plan.equations != "torque" and plan.on == "signals":
-        raise FilterError(f'{plan.equations} is differentiated at the rate of the log; take on = "equation", or torque')
+        raise FilterError(
+            f"{plan.equations} equations are differentiated at the rate of the log; set on = "
+            '"equation", or use torque equations'
+        )
     rate = even_rate(recording)
     cutoff = plan.cutoff_hz
     if cutoff is None:
@@ -160,7 +163,7 @@ def refuse_short(recording: Recording, plan: Filter, rate: float, *, edges: bool
     if len(recording) - 2 * dropped < 2 * thinning(plan, rate):
         raise FilterError(
             f"{recording.source or 'the recording'} is too short: of {recording.duration:.3g} s the filter at "
-            f"{plan.cutoff_hz:g} Hz drops {dropped / rate:.3g} s at each end"
+            f"{plan.cutoff_hz:g} Hz drops {dropped / rate:.3g} s at each end; use a longer log"
         )
 
 
@@ -339,7 +342,9 @@ def signals(recording: Recording, plan: Filter, rate: float) -> tuple[Array, Arr
     q = low_pass(recording.q, plan.cutoff_hz, rate, plan.order)
     if plan.derivative == "logged":
         if recording.qd is None:
-            raise RecordingError("the log has no velocities to take", file=recording.source or None)
+            raise RecordingError(
+                "the log has no velocities to use; choose another derivative", file=recording.source or None
+            )
         qd = low_pass(recording.qd, plan.cutoff_hz, rate, plan.order)
         qdd = _central5(qd, 1 / rate, plan)
     else:
@@ -388,7 +393,7 @@ def half_length(plan: Filter, rate: float) -> int:
 def _parallel(motion: Motion, x: Array) -> Array:
     start, stop, step = motion.keep
     if len(x) != len(motion):
-        raise FilterError(f"the array has {len(x)} rows where the motion has {len(motion)} samples")
+        raise FilterError(f"the array has {len(x)} rows, but the motion has {len(motion)} samples")
     if step == 1:
         return np.asarray(x[start:stop])
     assert motion.filter is not None  # a motion without a filter keeps every sample
@@ -425,7 +430,7 @@ ORDER = 4
 def evaluated_at(times: Array, t: Array, effort: Array, evaluation: Evaluation) -> Array:
     """Uniformly sampled efforts (N, n), passed through the evaluation filter and interpolated at given times."""
     if len(t) < 3:
-        raise FilterError(f"{len(t)} samples are too few to judge")
+        raise FilterError(f"{len(t)} samples are too few to evaluate")
     rate = (len(t) - 1) / float(t[-1] - t[0])
     smooth = low_pass(effort, evaluation.cutoff_hz, rate, ORDER)
     return np.column_stack([np.interp(times, t, column) for column in smooth.T])
@@ -440,6 +445,6 @@ def evaluation_times(t: Array, evaluation: Evaluation, span: tuple[float, float]
     times = times[(times >= t[0] - 1e-9) & (times <= t[-1] + 1e-9)]
     if len(times) < 2:
         raise FilterError(
-            f"the log of {last - first:.3g} s is too short to judge without {evaluation.trim_s:g} s at each end"
+            f"the log of {last - first:.3g} s is too short to evaluate without {evaluation.trim_s:g} s at each end"
         )
     return np.asarray(times)

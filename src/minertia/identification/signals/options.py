@@ -19,41 +19,40 @@ class Filter(Declared):
 
     cutoff_hz: float | None = option(
         None,
-        "Cut-off of the zero-phase Butterworth low-pass on positions and logged velocities. The default takes the "
-        "cut-off with the smallest residual in short weighted fits, judged as `[evaluation]` says, going up or down in "
-        "steps from what the spectrum asks for: ten times the frequency below which 99 % of the velocity's power lies, "
-        "but less than lets noise make up 1 % of the accelerations' power; never below twenty cycles in the shortest "
-        "log. Best left out.",
+        "Cut-off of the zero-phase Butterworth low-pass on positions and logged velocities. The default has the "
+        "smallest residual in short weighted fits, evaluated as in `[evaluation]`, starting from the spectrum: "
+        "ten times the frequency below which 99 % of the velocity's power lies, unless noise would make up 1 % "
+        "of the accelerations' power; never below twenty cycles in the shortest log. Best omitted.",
         unit="Hz",
         range=HERTZ,
         command="cutoff",
-        otherwise="chosen by the residual it leaves",
+        otherwise="chosen by the smallest residual",
     )
     order: int = option(4, "Order of the Butterworth filter, which runs forwards and backwards.", range=(1, 12))
     derivative: str = option(
         "central",
         "Differentiation. `central`: differences over 3 points, twice; `central5`: over 5 points, for low rates; "
-        "`parabola`: least-squares parabola on five points (Khosla); `savgol`: with `window` and `degree`; `logged`: "
-        "the log's velocities, differentiated once.",
+        "`parabola`: least-squares parabola on five points (Khosla); `savgol`: Savitzky-Golay with `window` and "
+        "`degree`; `logged`: the log's velocities, differentiated once.",
         choices=DERIVATIVES,
     )
-    window: int = option(9, "Points of a Savitzky-Golay window, an odd number.", range=(3, 100_001))
-    degree: int = option(3, "Degree of a Savitzky-Golay polynomial, below the window's points.", range=(1, 100))
+    window: int = option(9, "Number of points of the Savitzky-Golay window; odd.", range=(3, 100_001))
+    degree: int = option(3, "Degree of the Savitzky-Golay polynomial; below the number of points.", range=(1, 100))
     rate_hz: float | None = option(
         None, "Rate after decimation.", unit="Hz", range=HERTZ, command="rate", otherwise="five times the cut-off"
     )
     parallel_hz: float | None = option(
         None,
-        "Cut-off of the filter that regressor and efforts both pass before decimation.",
+        "Cut-off of the parallel filter, which regressor and efforts both pass before decimation.",
         unit="Hz",
         range=HERTZ,
         otherwise="0.4 `rate_hz`",
     )
     on: str = option(
         "equation",
-        "What is decimated. `equation`: regressor and efforts; `signals`: positions and efforts, with the same "
-        "low-pass, before the regressor is built (cheaper, for very long logs; efforts then pass the low-pass and "
-        "signs of velocities do not, so that Coulomb friction comes out too small at low cut-offs).",
+        "Signals that are decimated. `equation`: regressor and efforts; `signals`: positions and efforts, with "
+        "the same low-pass, before the regressor is built (cheaper, for very long logs; Coulomb friction is "
+        "underestimated at low cut-offs, because efforts pass the low-pass and signs of velocities do not).",
         choices=("equation", "signals"),
     )
     trim_s: float | None = option(
@@ -61,9 +60,8 @@ class Filter(Declared):
     )
     equations: str = option(
         "torque",
-        "Rows of the linear problem: torque, or momentum or power, without accelerations. `torque`: efforts; "
-        "`momentum`: efforts as the rate of each joint's momentum and the rest; `power`: of all joints together "
-        "([which](identification.md#equations-without-accelerations); theory, eqs. 34 and 35).",
+        "Rows of the linear problem: torque equations, or momentum or power equations, which need no "
+        "accelerations ([which](identification.md#equations-without-accelerations); theory, eqs. 34 and 35).",
         choices=("torque", "momentum", "power"),
         command="equations",
     )
@@ -72,8 +70,8 @@ class Filter(Declared):
         check(self)
         if self.window % 2 == 0 or self.degree >= self.window:
             raise FilterError(
-                f"a Savitzky-Golay window of {self.window} points and degree {self.degree} does not work: the window "
-                "must be odd and longer than the degree"
+                f"a Savitzky-Golay window of {self.window} points and degree {self.degree} is not possible: the "
+                "window must be odd and longer than the degree"
             )
 
 
@@ -88,7 +86,7 @@ class Evaluation(Declared):
         help="Cut-off of the zero-phase 4th-order Butterworth on predicted and measured efforts.",
         unit="Hz",
         range=HERTZ,
-        otherwise="what the first log's spectrum asks for, whatever the fit uses",
+        otherwise="from the spectrum of the first log, whatever the fit uses",
     )
     rate_hz: float = option(
         help="Rate at which efforts are compared; requires `cutoff_hz`.",

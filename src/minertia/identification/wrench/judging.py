@@ -23,7 +23,7 @@ from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
 LEVEL = 0.975  # of two-sided 95 % intervals
-NO_SCALE = "the scale of the forces is not judged: hang a known mass on the sensor to check it"
+NO_SCALE = "the scale of the forces is not checked: hang a known mass on the sensor to check it"
 
 
 def wrench_evidence(
@@ -37,7 +37,7 @@ def wrench_evidence(
     training = wrench_residuals("training", fit.carried, fit.poses)
     judged = tuple(wrench_residuals(name, fit.carried, poses) for name, poses in unseen)
     folds = estimate.choice.tried.get(estimate.choice.bias)
-    left = judged or (() if folds is None else (residuals_from("poses left out", folds.left, folds.load),))
+    left = judged or (() if folds is None else (residuals_from("held-out poses", folds.left, folds.load),))
     changed = [found for pair in unseen if (found := _changed(fit, reading, *pair))]
     return Evidence(
         training,
@@ -140,13 +140,14 @@ def _far_centre(fit: WrenchFit) -> tuple[OtherWrench, ...]:
 def _faults(fit: WrenchFit, left: Sequence[WrenchResiduals]) -> tuple[str, ...]:
     found, M = [], float(fit.load[0])
     if M <= 0:
-        found.append(f"the mass is {M:.3g} kg, which no tool has: sign or axes of the wrench are misread")
+        found.append(f"the mass is {M:.3g} kg, which is implausible: sign or axes of the wrench are misread")
     weight = abs(M) * float(np.linalg.norm(fit.mount.up))
     moment = max((r.moment_rms for r in left), default=0.0)
     if moment > at.WRENCH_ARM * weight:
         found.append(
-            f"moments are off by {1e3 * moment:.3g} mN m, as much as if the weight hung {1e3 * moment / weight:.2g} mm "
-            "elsewhere: order, sign or unit of the moments, or a tool that moves"
+            f"moments are off by {1000.0 * moment:.3g} mN m, which corresponds to the weight acting "
+            f"{1000.0 * moment / weight:.2g} mm away: check order, sign and unit of the moments, and that the "
+            "tool is rigid"
         )
     return tuple(found)
 
@@ -169,14 +170,14 @@ def _changed(fit: WrenchFit, reading: WrenchReading, name: str, poses: SensorPos
     weight = abs(fit.load[0]) * float(np.linalg.norm(fit.mount.up))
     shift = float(np.abs(own.bias - fit.carried.bias_at(poses).mean(axis=0))[:3].max())
     if shift > at.WRENCH_MOST * weight:
-        return f"the bias of {name} is another by {shift:.3g} N: the sensor was tared in between; fit its bias anew"
+        return f"the bias of {name} differs by {shift:.3g} N: the sensor was tared in between; fit its bias again"
     return None
 
 
 def _remarks(estimate: WrenchEstimate, left: Sequence[WrenchResiduals]) -> tuple[str, ...]:
     fit, found = estimate.wrench, []
     for r in left:
-        found.append(f"{r.log}: {r.force_rms:.3g} N and {1e3 * r.moment_rms:.3g} mN m are left, per component")
+        found.append(f"{r.log}: residual {r.force_rms:.3g} N and {1000.0 * r.moment_rms:.3g} mN m, per component")
     if estimate.choice.bias != "constant":
         drift = np.ptp(fit.curve.values, axis=0)
         k = int(np.argmax(drift[:3]))
@@ -184,7 +185,10 @@ def _remarks(estimate: WrenchEstimate, left: Sequence[WrenchResiduals]) -> tuple
             f"the bias is not constant ({estimate.choice.bias}): that of {CHANNELS[k]} drifts by {drift[k]:.3g} N"
         )
     angles, deviations = np.degrees(fit.angles), np.degrees(fit.angle_deviations)
-    for words, own in (("the sensor is tilted", slice(0, 3)), ("gravity is off the stated direction", slice(3, 5))):
+    for words, own in (
+        ("the sensor is tilted", slice(0, 3)),
+        ("gravity deviates from the given direction", slice(3, 5)),
+    ):
         size, sure = np.linalg.norm(angles[own]), np.linalg.norm(deviations[own])
         if size > 3 * sure and size > np.degrees(at.WRENCH_TILT):
             found.append(f"{words} by {size:.2g} +- {sure:.1g} degrees")

@@ -25,7 +25,8 @@ class WrenchModel(ModelWithoutEfforts):
     """
 
     without_efforts: ClassVar[str] = (
-        "this one has a tool's wrench alone: give a model of logs of efforts (minertia identify ROBOT LOG...)"
+        "this model contains a tool's wrench only; give a model fitted to logs of efforts (minertia identify "
+        "ROBOT LOG...)"
     )
     table: ClassVar[str] = WRENCH
 

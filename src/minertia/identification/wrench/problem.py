@@ -38,10 +38,10 @@ from minertia.robot.robot import Note
 
 NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a fit of wrenches has no use for
 STANDS_FOR = {
-    "M": "mass of the tool, with all that hangs on the sensor",
-    "MX": "mass times x of its centre",
-    "MY": "mass times y of its centre",
-    "MZ": "mass times z of its centre",
+    "M": "mass of the tool, including everything attached to the sensor",
+    "MX": "mass times x coordinate of the centre of mass",
+    "MY": "mass times y coordinate of the centre of mass",
+    "MZ": "mass times z coordinate of the centre of mass",
     **{name: f"moment of inertia about the sensor's origin, {name.lower()}" for name in INERTIA},
 }
 WORDS = {
@@ -106,7 +106,7 @@ class WrenchProblem(Problem):
     @classmethod
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
         """Always raises an error: static poses are not a motion."""
-        raise cls.refused("recordings over time to check", "identify, which tries other readings of the wrench")
+        raise cls.refused("recordings over time to check", "identify, which tries other interpretations of the wrench")
 
     def file_values(self) -> dict[str, float]:
         """Empty: a robot file has no nominal values of the tool on a sensor."""
@@ -205,7 +205,7 @@ class WrenchProblem(Problem):
             f"bias: {found.choice.bias}, of {plural(len(found.wrench.poses), 'pose')}",
         )
         if found.choice.bias == "walk" and len(found.wrench.poses) < ENOUGH:
-            sentences += (f"a bias that walks over fewer than {ENOUGH} poses: intervals may be too narrow",)
+            sentences += ((f"random-walk bias with fewer than {ENOUGH} poses: confidence intervals may be too narrow"),)
         rows = tuple((word, left.rms[0], 1e3 * left.rms[1]) for word, left in found.choice.tried.items())
         return (Section("Tool and bias", sentences, ("bias", "left [N]", "left [mN m]"), rows),)
 
@@ -213,7 +213,7 @@ class WrenchProblem(Problem):
 
     def losses(self, model: Model) -> tuple[str, ...]:
         """The tool."""
-        return ("the tool is in model.toml alone: what hangs on the sensor is no link of the robot",)
+        return ("the tool is in model.toml only: it is attached to the sensor and is not a link of the robot",)
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
@@ -254,4 +254,4 @@ def _refuse_others(campaign: Campaign) -> None:
     refuse_estimators(campaign.estimator)
     for name in NO_PART:
         if getattr(campaign, name) != option_of(Campaign, name).default:
-            raise InputError(f"{name} of a campaign has no part in a fit of wrenches: leave it out")
+            raise InputError(f"{name} does not apply to a fit of wrenches; remove it from the campaign")

@@ -42,7 +42,10 @@ class OtherWrench:
         """Message with its error figures and what to change."""
         if not np.isfinite(self.after):
             return f"{self.what}; {self.change}"
-        return f"{self.what}: so read, {self.after:.3g} N are left instead of {self.before:.3g} N; {self.change}"
+        return (
+            f"{self.what}: with this interpretation the residual is {self.after:.3g} N instead of "
+            f"{self.before:.3g} N; {self.change}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return as a dict of plain data."""
@@ -120,19 +123,19 @@ def refuse_poses(poses: SensorPoses, mount: Mount) -> None:
     """Raise an error for poses from which load and bias are not identifiable."""
     if len(poses) < FEWEST:
         raise InputError(
-            f"{len(poses)} poses are too few: load and bias need at least {FEWEST} orientations, better 10 or more"
+            f"{len(poses)} poses are too few: payload and bias need at least {FEWEST} orientations, better 10 or more"
         )
     a = mount.felt(poses.R) / np.linalg.norm(mount.up)
     spread = np.linalg.svd(a - a.mean(axis=0), compute_uv=False) / np.sqrt(len(a))
     if spread[0] < DIRECTIONS:
         raise InputError(
-            "gravity has one direction in the sensor's axes at all poses, as after turns about the vertical: its bias "
-            "hides the weight; tilt the sensor"
+            "gravity has the same direction in the sensor's axes at all poses, as after rotations about the "
+            "vertical, so weight and bias are not distinguishable; tilt the sensor"
         )
     if spread[1] < DIRECTIONS / 2:
         raise InputError(
-            "gravity has only two directions in the sensor's axes: the centre of mass is not shown; add poses that "
-            "tilt the sensor about another axis"
+            "gravity has only two directions in the sensor's axes, so the centre of mass is not identifiable; "
+            "add poses that tilt the sensor about another axis"
         )
 
 
@@ -144,9 +147,14 @@ def _found(poses: SensorPoses, options: WrenchOptions, mount: Mount) -> tuple[Wr
         axes, other = sorted(left, key=lambda name: left[name])
         if left[axes] > at.WRENCH_HALF * left[other]:
             axes, other = "sensor", "base"
-            notes.append("these poses do not tell whether forces are in sensor or base axes: sensor is taken, say axes")
+            notes.append(
+                "these poses do not determine whether forces are in sensor or base axes; sensor axes "
+                "are assumed, set axes"
+            )
         else:
-            notes.append(f"forces are in {axes} axes: {left[axes]:.3g} N are left, in {other} axes {left[other]:.3g} N")
+            notes.append(
+                f"forces are in {axes} axes: the residual is {left[axes]:.3g} N, in {other} axes {left[other]:.3g} N"
+            )
         options = replace(options, axes=axes)
     if options.of is None:
         mass = _weighed_in(poses, options, str(options.axes), mount).mass
@@ -170,7 +178,7 @@ def _turned_sentence(axes: Array) -> str:
     v = rotation_vector(axes)
     angle = float(np.linalg.norm(v))
     about = ", ".join(f"{x:.2f}" for x in v / angle)
-    return f"the sensor's axes are turned by {np.degrees(angle):.4g} degrees about ({about}) of the frame"
+    return f"the sensor's axes are rotated by {np.degrees(angle):.4g} degrees about ({about}) of the frame"
 
 
 def _others(poses: SensorPoses, options: WrenchOptions, mount: Mount, own: Weighed) -> list[OtherWrench]:

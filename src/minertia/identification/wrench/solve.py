@@ -34,7 +34,7 @@ def refuse_estimators(asked: str | Estimator) -> None:
     if asked in ("auto", NAME):
         return
     word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
-    raise CampaignError(f"the estimator {word} does not fit wrenches: leave it at auto, and state bias in [wrench]")
+    raise CampaignError(f"the estimator {word} does not fit wrenches; use auto, and set bias in [wrench]")
 
 
 def solve_wrench(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> WrenchEstimate:

@@ -65,12 +65,12 @@ class _Parser:
     def whole(self) -> Poly | Number:
         value = self._sum()
         if self.next < len(self.tokens):
-            self._fail(f"'{self.tokens[self.next]}' is out of place")
+            self._fail(f"'{self.tokens[self.next]}' is unexpected here")
         numbers = value.terms.values() if isinstance(value, Poly) else [value]
         if not all(math.isfinite(number) for number in numbers):
-            self._fail("it has a number that is not finite")
+            self._fail("it contains a number that is not finite")
         if any(abs(number) > LARGEST for number in numbers):
-            self._fail(f"it has a number that is too large; at most {LARGEST:g}")
+            self._fail(f"it contains a number that is too large; at most {LARGEST:g}")
         return value
 
     def _tokens(self) -> list[str]:
@@ -106,7 +106,7 @@ class _Parser:
 
     def _over(self, a: Poly | Number, b: Poly | Number) -> Poly | Number:
         if isinstance(b, Poly):
-            self._fail("it divides by a letter")
+            self._fail("it divides by a symbol")
         if b == 0:
             self._fail("it divides by 0")
         return a / b
@@ -128,7 +128,7 @@ class _Parser:
         if token[0].isdigit() or token[0] == ".":
             return _number(token)
         if not _NAME.fullmatch(token):
-            self._fail(f"'{token}' is out of place")
+            self._fail(f"'{token}' is unexpected here")
         return math.pi if token == "pi" else self._named(token)
 
     def _named(self, name: str) -> Poly | Number:
@@ -136,7 +136,7 @@ class _Parser:
         if function is None:
             return letter(name)
         if self._take("(") is None:
-            self._fail(f"'{name}' needs an angle in brackets")
+            self._fail(f"'{name}' needs an angle in parentheses")
         try:
             return function(self._bracketed())
         except ExpressionError:
@@ -147,10 +147,10 @@ class _Parser:
     def _bracketed(self) -> Poly | Number:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self._fail(f"its brackets are nested deeper than {MAX_DEPTH}")
+            self._fail(f"its parentheses are nested deeper than {MAX_DEPTH}")
         value = self._sum()
         if self._take(")") is None:
-            self._fail("a bracket is not closed")
+            self._fail("a parenthesis is not closed")
         self.depth -= 1
         return value
 

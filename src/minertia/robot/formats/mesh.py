@@ -73,7 +73,7 @@ def collada_points(data: bytes) -> Array | None:
     except DescriptionError as err:
         raise ValueError(str(err)) from None
     if root.tag != "COLLADA":
-        raise ValueError("no COLLADA file")
+        raise ValueError("not a COLLADA file")
     found = list(_Scene(root, text).points())
     return _unit(root) * np.vstack(found) if found else None
 
@@ -108,7 +108,7 @@ class _Scene:
     def _shown(self, node: Element, pose: Array, depth: int) -> Iterator[Array]:
         self.nodes_left -= 1
         if depth > DEEPEST or self.nodes_left < 0:
-            raise ValueError("too many nodes, or nested too deep")
+            raise ValueError("too many nodes, or nodes nested too deeply")
         pose = pose @ self._own_pose(node)
         for child in node.children:
             meant = self._meant(child)

@@ -46,7 +46,7 @@ def load_original(template: str | Path, source: str | None = None) -> Original:
     path = Path(template)
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise DescriptionError(f"a template has at most {MAX_BYTES // 1_000_000} MB", file=path)
+            raise DescriptionError(f"the template is larger than the limit of {MAX_BYTES // 1000000} MB", file=path)
         reading(path)
         data = path.read_bytes()
     except OSError as err:
@@ -155,10 +155,13 @@ def unheld_effects(robot: Robot, held: Collection[str], where: str) -> list[Note
     for j, (joint, effects) in enumerate(zip(robot.joints, robot.effects, strict=True)):
         lost = [f"{_noun(BY_SYMBOL[s])} ({s}{j + 1} = {v:.4g})" for s, v in effects.items() if v and s not in held]
         if lost:
-            text = f"{where} has no place for the {', the '.join(lost)}: left out, so that efforts differ by it"
+            text = (
+                f"{where} cannot represent the {', the '.join(lost)}: omitted, so efforts computed from the "
+                "file lack this contribution"
+            )
             notes.append(Note("warning", f"joint '{joint.name}'", text))
         if joint.elastic is not None:
-            text = f"{where} has no place for its elasticity: written as a rigid joint"
+            text = f"{where} cannot represent joint elasticity: written as a rigid joint"
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     return notes
 
@@ -169,7 +172,10 @@ def unheld_motors(robot: Robot, held: Collection[str], where: str) -> list[Note]
     for j, row in robot.coupled_motors.items() if robot.motor_effects else ():
         lost = [f"{s}{j + 1} = {v:.4g}" for s, v in robot.motor_effects[row].items() if v and s not in held]
         if lost:
-            text = f"{where} has no place for its {', '.join(lost)}: left out, so that efforts differ by it"
+            text = (
+                f"{where} cannot represent its {', '.join(lost)}: omitted, so efforts computed from the file "
+                "lack this contribution"
+            )
             notes.append(Note("warning", f"motor of joint '{robot.joints[j].name}'", text))
     return notes
 

@@ -79,7 +79,9 @@ class Element:
     def check_depth(self, depth: int, deepest: int) -> None:
         """Raise an error for an element nested too deeply (the root: 1)."""
         if depth > deepest:
-            raise self.error(f"elements are nested more than {deepest} deep, which no robot description needs")
+            raise self.error(
+                f"elements are nested more than {deepest} deep, which exceeds the limit for robot descriptions"
+            )
 
 
 def parse_xml(text: str, source: str | None, deepest: int = MAX_DEPTH) -> Element:
@@ -96,12 +98,12 @@ def parse_xml(text: str, source: str | None, deepest: int = MAX_DEPTH) -> Elemen
         message = f"the XML is malformed ({err.getMessage()}); check whether the file is complete"
         raise DescriptionError(message, file=source, line=err.getLineNumber()) from None
     except DefusedXmlException:
-        message = "document types and entities are refused; remove the <!DOCTYPE ...> part"
+        message = "document types and entities are not accepted; remove the <!DOCTYPE ...> part"
         raise DescriptionError(message, file=source, line=parser.getLineNumber()) from None
     except UnicodeEncodeError:
-        raise DescriptionError("the text holds characters that are not Unicode", file=source) from None
+        raise DescriptionError("the text contains characters that are not Unicode", file=source) from None
     if builder.root is None:  # pragma: no cover - expat reports an empty document itself
-        raise DescriptionError("the file holds no XML element", file=source)
+        raise DescriptionError("the file contains no XML element", file=source)
     return builder.root
 
 
@@ -120,11 +122,15 @@ class _Builder(ContentHandler):
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         self.count += 1
         if attrs.getLength() > MAX_ATTRIBUTES:
-            message = f"an element has more than {MAX_ATTRIBUTES} attributes, which no robot description needs"
+            message = (
+                f"an element has more than {MAX_ATTRIBUTES} attributes, which exceeds the limit for robot descriptions"
+            )
             raise DescriptionError(message, file=self.source, line=self._line())
         element = Element(name, dict(attrs.items()), self.source, self._line(), self._offset())
         if self.count > MAX_ELEMENTS:
-            raise element.error(f"the file has more than {MAX_ELEMENTS} elements, which no robot description needs")
+            raise element.error(
+                f"the file has more than {MAX_ELEMENTS} elements, which exceeds the limit for robot descriptions"
+            )
         element.check_depth(len(self.open) + 1, self.deepest)
         if self.open:
             self.open[-1].children.append(element)
@@ -201,7 +207,7 @@ def _fault(value: float) -> str:
 def _hint(text: str) -> str:
     if "${" in text:
         return "; expand the xacro file first (xacro robot.xacro > robot.urdf)"
-    return "; use a point for decimals and spaces between numbers" if "," in text else ""
+    return "; use a decimal point, and spaces between numbers" if "," in text else ""
 
 
 # ------------------------------------------------------------------------------------------------------------ writing

@@ -58,7 +58,7 @@ def with_loops(robot: Robot, said: LoopsSaid) -> Robot:
             return _Loops(robot, said).robot()
     except (np.linalg.LinAlgError, OverflowError):
         raise DescriptionError(
-            "the loops have numbers too large or too small to close them; check the units of lengths",
+            "the loops have numbers too large or too small to be closed numerically; check the units of lengths",
             file=robot.source,
         ) from None
 
@@ -101,8 +101,8 @@ class _Loops:
             off = self.said.seed.get(name, q[j]) - q[j]
             if abs(off - 2 * np.pi * round(off / (2 * np.pi))) > FAR_OFF:
                 self._fail(
-                    f"the seed says {name} = {self.said.seed[name]:.4g}, but the joint follows others and is at "
-                    f"{q[j]:.4g} there; take out its 'follows' for another branch, or correct the seed"
+                    f"the seed gives {name} = {self.said.seed[name]:.4g}, but the joint follows others and is at "
+                    f"{q[j]:.4g} there; remove its 'follows' to use another branch, or correct the seed"
                 )
         return replace(self._with_passive(self.given, ()), seed=tuple(q.tolist()))
 
@@ -121,11 +121,13 @@ class _Loops:
     def _check_names(self) -> None:
         for name in (*self.said.seed, *self.said.passive):
             if name not in self.names:
-                self._fail(f"the loops name the joint '{name}', which does not move or does not exist; correct it")
+                self._fail(
+                    f"the loops name the joint '{name}', which does not move or does not exist; name a movable joint"
+                )
         for name, is_passive in self.said.passive.items():
             j = self.names.index(name)
             if is_passive and j not in self.inside and self.given.joints[j].follows is None:
-                self._fail(f"joint '{name}' is passive but in no loop that could move it; remove 'passive'")
+                self._fail(f"joint '{name}' is passive but belongs to no loop that could move it; remove 'passive'")
 
     def _seed(self) -> Seed:
         reference = np.array([self.said.reference.get(name, 0.0) for name in self.names])
@@ -133,27 +135,27 @@ class _Loops:
         seed = search.near(self.said.seed) if self.said.seed else search.anywhere()
         where = f"{self._listed()} cannot close"
         if seed is None and self.said.seed:
-            self._fail(f"{where} near the seed given; correct the seed or the lengths and axes of the loop")
+            self._fail(f"{where} near the given seed; correct the seed or the lengths and axes of the loop")
         if seed is None:
             why = "correct its lengths and axes, or give a closed configuration in [loop.seed]"
             unknown = [name for name, value in self.given.symbols.items() if value is None]
-            drawn = f" with the values drawn for {', '.join(unknown)}; give them values" if unknown else ""
-            self._fail(f"{where} from any start that was tried{drawn or '; ' + why}")
+            drawn = f" with the random values of {', '.join(unknown)}; give them values" if unknown else ""
+            self._fail(f"{where} from any initial configuration tried{drawn or '; ' + why}")
         if seed.moved is not None:
             name, said, found = seed.moved
             self._fail(
-                f"the seed is not closed: it says {name} = {said:.4g}, and the nearest closed configuration that was "
-                f"found has {name} = {found:.4g}; give a closed one on the branch that is meant"
+                f"the seed is not a closed configuration: it gives {name} = {said:.4g}, but the nearest closed "
+                f"configuration found has {name} = {found:.4g}; give a closed configuration on the intended branch"
             )
         if seed.is_singular and self.said.seed:
             self._fail(
-                f"the seed is a singular configuration of {self._listed()}, where branches meet; give a closed one "
-                "beside it, on the branch that is meant"
+                f"the seed is a singular configuration of {self._listed()}, where branches meet; give a closed "
+                "configuration near it, on the intended branch"
             )
         if seed.is_singular:
             self._fail(
-                f"no closed configuration of {self._listed()} was found that is not singular; give one in [loop.seed], "
-                "or correct axes that lie in one another"
+                f"every closed configuration of {self._listed()} that was found is singular; give a regular one "
+                "in [loop.seed], or correct axes that coincide"
             )
         return seed
 
@@ -170,8 +172,9 @@ class _Loops:
         mobility = moves.shape[1] - len(outside)
         if mobility == 0:
             self._fail(
-                f"{self._listed()} cannot move: {len(free) - len(outside)} joints, {len(free) - len(outside)} "
-                "independent equations (mobility 0); correct axes that should be parallel, or the kind of a cut"
+                f"{self._listed()} cannot move: {len(free) - len(outside)} joints and {len(free) - len(outside)} "
+                "independent equations (mobility 0); correct axes that should be parallel, or the kind of a cut "
+                "joint"
             )
         rows = {j: moves[k] for k, j in enumerate(free)}
         chosen = independent_rows(rows, [*outside, *sure])
@@ -181,10 +184,10 @@ class _Loops:
             self._check_span(sure, [j for j in chosen if j in self.inside], mobility, False)
         added = [self.names[j] for j in sorted(chosen) if j in unsure]
         if added and self._is_passive_said():
-            text = f"{', '.join(added)} taken as coordinates, too, because the active joints of the file are fewer"
+            text = f"{', '.join(added)} are also taken as coordinates, because the file has fewer active joints"
             self.notes.append(Note("info", "loops", f"{text} than the mobility {mobility}"))
         elif added:
-            text = f"the file does not say which joints are active; taken in its order: {', '.join(added)}"
+            text = f"the file does not mark active joints; taken in file order: {', '.join(added)}"
             self.notes.append(Note("info", "loops", text))
         return sorted(chosen), [j for j in free if j not in chosen]
 
@@ -195,14 +198,14 @@ class _Loops:
         names = ", ".join(self.names[j] for j in active) or "none"
         if len(active) > len(spanned):
             self._fail(
-                f"{len(active)} joints of {self._listed()} are active ({names}), but they move only {len(spanned)} of "
-                f"its {mobility} degrees of freedom one by one; make the others passive (with motor = true where they "
-                "are driven, too)"
+                f"{len(active)} joints of {self._listed()} are active ({names}), but they span only "
+                f"{len(spanned)} of its {mobility} degrees of freedom; make the others passive (with motor = true "
+                "if they are also driven)"
             )
         if not more and len(spanned) < mobility:
             self._fail(
-                f"{self._listed()} has mobility {mobility}, but its active joints ({names}) are {len(active)}; "
-                f"name {mobility - len(spanned)} more, or make the loop stiffer"
+                f"{self._listed()} has mobility {mobility}, but its number of active joints is {len(active)} ({names})"
+                f"; mark {mobility - len(spanned)} more as active, or constrain the loop further"
             )
 
     # ------------------------------------------------------------------ parallelograms
@@ -212,8 +215,11 @@ class _Loops:
         if not held or not self.given.has_letters or holds_in_letters(self.given, rules, held, q):
             return
         names = sorted(name for name in _letters(self.given) if self.given.symbols[name] is not None)
-        text = f"parallelograms only by the values of {', '.join(names)}, which are taken as numbers"
-        self.notes.append(Note("info", "loops", f"{text}; write one letter for sides that are equal"))
+        text = (
+            f"the loops are parallelograms only for the values of {', '.join(names)}, which are therefore "
+            "taken as numbers"
+        )
+        self.notes.append(Note("info", "loops", f"{text}; use one symbol for sides of equal length"))
         self.given = self.given.with_values(names)
 
     def _followed(self, rules: Sequence[Rule], held: Mapping[int, float]) -> Robot:
@@ -241,14 +247,15 @@ class _Loops:
             q, left = close(robot, start)
         if left > EXACT * max(self.size, 1.0):
             self._fail(
-                f"{self._listed(robot)} closes only to {left:.2g} m or rad, which is rounding of its lengths or axes; "
-                "give them exactly (letters, or more digits)"
+                f"{self._listed(robot)} closes only to {left:.2g} m or rad because its lengths or axes are "
+                "rounded; give them exactly (as symbols, or with more digits)"
             )
         loose, tight = (int(np.sum(singular_values(robot, q) > part)) for part in (self.cutoff, 1e-7))
         if loose < tight:
             self._fail(
-                f"{self._listed(robot)} is over-constrained: {tight} independent equations, of which {tight - loose} "
-                "are rounding of axes or lengths that should agree; give them exactly, or another kind of cut"
+                f"{self._listed(robot)} is over-constrained: of {tight} independent equations, {tight - loose} "
+                "come only from rounded axes or lengths that should agree; give them exactly, or use another "
+                "kind of cut joint"
             )
         return q
 
@@ -257,10 +264,10 @@ class _Loops:
             return
         values = ", ".join(f"{self.names[j]} = {q[j]:.4g}" for j in self.inside)
         kinds = {cut.form or "general" for cut in robot.cuts}
-        singular = "the configuration that the file draws is singular"
+        singular = "the configuration given in the file is singular"
         missing = f"the seed names {'some' if seed.is_given else 'none'} of the joints in loops"
         why = singular if seed.zero_closes else missing
-        text = f"{why}; taken: {values} ({' and '.join(sorted(kinds))} branch); give [loop.seed] for another"
+        text = f"{why}; used: {values} ({' and '.join(sorted(kinds))} branch); give [loop.seed] for another"
         self.notes.append(Note("info", "loops", text))
 
     # ------------------------------------------------------------------ words

@@ -24,8 +24,8 @@ def read_link(table: CheckedTable) -> Ten | None:
     by_centre = [key for key in table if key in BODY_KEYS]
     if by_name and by_centre:
         raise table.fail(
-            f"'{by_centre[0]}' and '{by_name[0]}' stand side by side; give mass, com and inertia, or the ten "
-            "parameters, not both",
+            f"'{by_centre[0]}' and '{by_name[0]}' cannot be given together; give mass, com and inertia, or the "
+            "ten parameters, not both",
             by_name[0],
         )
     if by_name:
@@ -128,9 +128,9 @@ def read_elastic(table: CheckedTable) -> Elastic:
     table.only(ELASTIC_KEYS)
     stiffness, damping = (None if table.get(key, "?") == "?" else table.number(key, 0.0) for key in ELASTIC_KEYS)
     if stiffness is not None and not stiffness > 0:
-        raise table.fail("'stiffness' must be positive, or \"?\" where it is to be found", "stiffness")
+        raise table.fail("'stiffness' must be positive, or \"?\" if it is to be identified", "stiffness")
     if damping is not None and damping < 0:
-        raise table.fail("'damping' must not be negative; \"?\" stands for what is to be found", "damping")
+        raise table.fail("'damping' must not be negative; write \"?\" if it is to be identified", "damping")
     return Elastic(stiffness, damping)
 
 

@@ -50,7 +50,7 @@ class LoopTables:
             if name not in self.known:
                 self.loops.append(self._loop(name, row))
             elif set(row) - {"name", "seed"}:
-                raise row.fail("the description has this loop already; give 'seed' alone, or another name", "name")
+                raise row.fail("the description already has this loop; give 'seed' alone, or use another name", "name")
             self._take_seed(row)
 
     def _loop(self, name: str, row: CheckedTable) -> LoopSpec:
@@ -58,7 +58,7 @@ class LoopTables:
         row.needs(ENDS)
         first, second = (self.link_of(row, end) for end in ENDS)
         if first == second:
-            raise row.fail("'first' and 'second' are the same link; a loop joins two", "second")
+            raise row.fail("'first' and 'second' are the same link; a loop connects two different links", "second")
         effects = row.table("effects")
         return LoopSpec(
             name,
@@ -81,10 +81,14 @@ class LoopTables:
         for joint in table:
             if joint not in (*self.joints, *own):
                 there = ", ".join(self.joints[:30])
-                raise table.fail(f"the seed names the joint '{joint}', which does not move; there are: {there}", joint)
+                raise table.fail(
+                    f"the seed names the joint '{joint}', which does not move; movable joints: {there}", joint
+                )
             value = table.number(joint, 0.0)
             if self.seed.get(joint, value) != value:
-                raise table.fail(f"the seed of another loop has another position of joint '{joint}'", joint)
+                raise table.fail(
+                    f"the seed of another loop gives a different position for joint '{joint}'; make them equal", joint
+                )
             self.seed[joint] = value
 
 
@@ -102,7 +106,7 @@ def with_side_file(description: Description, options: ReadOptions) -> Descriptio
         name = table.text(key, "")
         if name not in children and name not in links:
             there = ", ".join([*links][:30])
-            raise table.fail(f"'{key}' names '{name}', which is no link or joint; there are the links {there}", key)
+            raise table.fail(f"'{key}' names '{name}', which is not a link or joint; links: {there}", key)
         return name if name in links else children[name]
 
     moving = [spec.name for spec in description.joints if spec.kind != "fixed"]
@@ -125,9 +129,9 @@ def _with_passive(joints: Sequence[JointSpec], top: CheckedTable, moving: Sequen
     for key, given in (("passive", names), ("motors", motors)):
         for name in given:
             if name not in moving:
-                raise top.fail(f"'{key}' names the joint '{name}', which does not move; correct it", key)
+                raise top.fail(f"'{key}' names the joint '{name}', which does not move; name a movable joint", key)
             if name not in names:
-                raise top.fail(f"'motors' names passive joints that are driven, and '{name}' is not passive", key)
+                raise top.fail(f"'motors' must name passive joints that have a motor, but '{name}' is not passive", key)
     joints = [replace(s, has_motor=s.name in motors) for s in joints]
     if "passive" not in top:
         return joints

@@ -156,7 +156,7 @@ class Placements:
         for key in row:
             owners = [other for other, c in CONVENTIONS.items() if key in c.keys]
             if key not in convention.keys and owners:
-                raise row.fail(f"the key '{key}' is one of the convention {' or '.join(owners)}, not of {name}", key)
+                raise row.fail(f"the key '{key}' belongs to the convention {' or '.join(owners)}, not to {name}", key)
         row.only((*JOINT_KEYS, *convention.keys))
         if name == "placement":
             position = self._position(number, row) if is_lettered else self.plain_position(row, "position")
@@ -179,7 +179,10 @@ class Placements:
         length = self.letters.length(letter, self._expression(row, key, value))
         for name in sorted(length.letters) if isinstance(length, Poly) else ():
             if self.letters.values[name] == 0:
-                text = "the letter stays in the relations though its value is 0; write 0 in the joint if it is meant"
+                text = (
+                    "the symbol stays in the relations although its value is 0; write 0 in the joint if the "
+                    "length is exactly 0"
+                )
                 self.notes.append(Note("warning", f"symbol '{name}'", text))
         return length
 
@@ -197,21 +200,23 @@ class Placements:
         for name in sorted(expression.letters) if isinstance(expression, Poly) else ():
             if name not in self.letters.values:
                 known = ", ".join(self.letters.values) or "none"
-                raise row.fail(f"'{key}' names the symbol '{name}', which is not in [symbols]; there are: {known}", key)
+                raise row.fail(
+                    f"'{key}' names the symbol '{name}', which is not in [symbols]; known symbols: {known}", key
+                )
         return expression
 
     def constant(self, row: CheckedTable, key: str) -> float:
         """Number, or an expression without symbols such as "-pi/2"; 0 if the key is missing."""
         value = self._expression(row, key, row.get(key, 0))
         if isinstance(value, Poly):
-            raise row.fail(f"'{key}' must be a number without letters, not {shown(row.get(key))}", key)
+            raise row.fail(f"'{key}' must be a number without symbols, not {shown(row.get(key))}", key)
         return float(value)
 
     def _angle(self, row: CheckedTable, key: str) -> Entry:
         """Angle [rad], symbolic or snapped to the nearest multiple of 90 or 15 degrees within the tolerance."""
         in_degrees = f"{key}_deg"
         if key in row and in_degrees in row:
-            raise row.fail(f"'{key}' and '{in_degrees}' stand side by side; give one of them", in_degrees)
+            raise row.fail(f"'{key}' and '{in_degrees}' cannot be given together; give one of them", in_degrees)
         if in_degrees in row:
             return self._snapped_angle(row, in_degrees, self._degrees(row, key))
         value = self._expression(row, key, row.get(key, 0))
@@ -249,14 +254,17 @@ class Placements:
         angle = float(evaluate(value, known)) if whole else constant_part(value)
         if is_beyond_a_turn(angle):
             raise row.fail(
-                f"'{key}' = '{row.get(key)}' is {angle:.6g} rad, more than a full turn; give letters and numbers of an "
-                f"angle in radians, {angle:.6g} degrees are {np.deg2rad(angle):.6g} rad",
+                f"'{key}' = '{row.get(key)}' is {angle:.6g} rad, more than a full turn; write the symbols and "
+                f"numbers of an angle in radians ({angle:.6g} degrees are {np.deg2rad(angle):.6g} rad)",
                 key,
             )
         right = snap_angle(angle, self.tolerance)
         if not whole or abs(np.sin(2 * right)) > EXACT:
             return value
-        text = f"{key} = '{row.get(key)}' is {np.rad2deg(right):.10g} degrees, where axes align: taken as that number"
+        text = (
+            f"{key} = '{row.get(key)}' is {np.rad2deg(right):.10g} degrees, at which axes align, so it is "
+            "taken as this number"
+        )
         changed = abs(right - angle) > REPORTED
         self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=changed))
         return right
@@ -264,7 +272,7 @@ class Placements:
     def _snapped_angle(self, row: CheckedTable, key: str, written: float) -> float:
         angle = snap_angle(written, self.tolerance)
         if abs(angle - written) > REPORTED:
-            text = f"{key} = {row.get(key)} is taken as {np.rad2deg(angle):.10g} degrees"
+            text = f"{key} = {row.get(key)} is snapped to {np.rad2deg(angle):.10g} degrees"
             self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=True))
         return angle
 
@@ -279,7 +287,7 @@ class Placements:
         values = {name: 0.5 if v is None else v for name, v in self.letters.values.items()}
         A = np.array([[evaluate(s, values) for s in r] for r in R], float)
         if np.abs(A).max() > 2 or np.abs(A @ A.T - np.eye(3)).max() > 1e-6 or np.linalg.det(A) < 0:
-            raise row.fail(f"'{key}' is not a rotation matrix", key)
+            raise row.fail(f"'{key}' is not a rotation matrix; its rows must be orthonormal and its determinant 1", key)
         return R if any(isinstance(s, Poly) for r in R for s in r) else self._snapped(row, key, R)
 
     def _snapped(self, row: CheckedTable, key: str, R: Mat) -> Mat:
@@ -288,7 +296,7 @@ class Placements:
         snapped = snap_rotation(R, self.tolerance)
         change = rotation_angle(R, snapped)
         if change > REPORTED:
-            text = f"the rotation is turned by {change:.2g} rad on the right angle it stands for"
+            text = f"the rotation is snapped to exact right angles (change {change:.2g} rad)"
             self.notes.append(Note("info", row.where, text, row.line(key), is_geometry=True))
         return snapped
 

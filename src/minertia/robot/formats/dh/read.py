@@ -67,7 +67,9 @@ class _TableReader:
     def __init__(self, text: str, source: str, options: ReadOptions) -> None:
         self.top = parse_table(text, source, CheckedTable)
         if isinstance(self.top.entries.get("robot"), str):
-            raise self.top.fail("this is a campaign, which names a robot, and not the robot itself", "robot")
+            raise self.top.fail(
+                "this is a campaign file, not a robot file; give the robot file that the campaign names", "robot"
+            )
         self.top.only(TOP_KEYS)
         self._check_format()
         self.exact = self.top.flag("exact", False)
@@ -122,7 +124,7 @@ class _TableReader:
         if version is None:
             return
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-            raise self.top.fail("'format' must be a whole number from 1", "format")
+            raise self.top.fail("'format' must be an integer of at least 1", "format")
         if version > FORMAT:
             raise self.top.fail(
                 f"the file has format {shown(version)}; this version reads up to format {FORMAT}", "format"
@@ -133,7 +135,11 @@ class _TableReader:
         symbols: dict[str, float | None] = {}
         for name in table:
             if not is_letter_name(name) or is_parameter_name(name):
-                reason = "is the name of a parameter" if is_parameter_name(name) else "is not a letter with digits"
+                reason = (
+                    "is the name of a parameter"
+                    if is_parameter_name(name)
+                    else ("is not a letter followed by letters or digits")
+                )
                 raise table.fail(f"the symbol '{name}' {reason}; choose another name", name)
             symbols[name] = None if table.get(name) == UNKNOWN else table.number(name, 0.0)
         return symbols
@@ -151,7 +157,7 @@ class _TableReader:
         for number, row in enumerate(self.rows, 1):
             name = row.text("name", f"j{number}")
             if name in names:
-                raise row.fail(f"joint {names.index(name) + 1} is called '{name}' too", "name")
+                raise row.fail(f"joint {names.index(name) + 1} is also called '{name}'; rename one of them", "name")
             names.append(name)
         self.rows = [replace(row, where=f"joint '{name}'") for row, name in zip(self.rows, names, strict=True)]
         return names
@@ -173,9 +179,9 @@ class _TableReader:
         said = [row.flag("passive", False) for row in self.rows]
         for row, is_passive in zip(self.rows, said, strict=True):
             if is_passive and not has_loops:
-                raise row.fail("it is passive, but the file has no [[loop]] that could move it", "passive")
+                raise row.fail("the joint is passive, but the file has no [[loop]] that could move it", "passive")
             if "motor" in row and not is_passive:
-                raise row.fail("'motor' is said of passive joints; every other joint has one", "motor")
+                raise row.fail("'motor' is allowed for passive joints only; every other joint has a motor", "motor")
         motors = [row.flag("motor", False) for row in self.rows]
         joints = [replace(spec, has_motor=has_motor) for spec, has_motor in zip(joints, motors, strict=True)]
         if not any("passive" in row for row in self.rows):
@@ -196,8 +202,9 @@ class _TableReader:
         placement, child_frame = self.placements.poses(number, row, is_lettered=not self._is_frame(number, row))
         if "elastic" in row:
             text = (
-                "it is elastic: a spring is simulated under position loops, for which logs hold its motor's position "
-                "(q_motor1 ...) beside its own, or [elastic] says which of them; everything else takes it as rigid"
+                "the joint is elastic: its spring is simulated only in fits of the position servo, which need "
+                "the motor position (q_motor1 ...) in the log or an [elastic] table; all other commands take the "
+                "joint as rigid"
             )
             self.notes.append(Note("info", row.where, text, row.line("elastic")))
         child = self.children[number - 1]
@@ -246,7 +253,7 @@ class _TableReader:
         if "joints" in table:
             return self._several(table, offset)
         if "joint" not in table:
-            raise table.fail("'joint' is missing: the name or number of the joint it follows")
+            raise table.fail("'joint' is missing; give the name or number of the joint to follow")
         leader = self._leader(table, "joint", table.get("joint"))
         return FollowsSpec((leader,), (table.number("ratio", 1.0),), offset)
 
@@ -254,11 +261,13 @@ class _TableReader:
         """Dependent joint with several leaders."""
         for key in ("joint", "ratio"):
             if key in table:
-                raise table.fail(f"'{key}' stands beside 'joints'; give 'joints' and 'ratios' alone", key)
+                raise table.fail(
+                    f"'{key}' cannot be given together with 'joints'; give 'joints' and 'ratios' only", key
+                )
         given = table.items("joints", None, "names or numbers of joints")
         leaders = tuple(self._leader(table, "joints", value) for value in given)
         if not leaders or len(set(leaders)) < len(leaders):
-            raise table.fail("'joints' must name the joints it follows, each once", "joints")
+            raise table.fail("'joints' must name the joints to follow, each once", "joints")
         return FollowsSpec(leaders, table.numbers("ratios", len(leaders), (1.0,) * len(leaders)), offset)
 
     def _leader(self, table: CheckedTable, key: str, value: object) -> str:
@@ -275,10 +284,10 @@ class _TableReader:
         if isinstance(value, str):
             if value not in self.names:
                 there = ", ".join(self.names[:30])
-                raise table.fail(f"'{key}' names the joint '{value}', which does not exist; there are: {there}", key)
+                raise table.fail(f"'{key}' names the joint '{value}', which does not exist; joints: {there}", key)
             return self.names.index(value) + 1
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= len(self.names):
-            raise table.fail(f"'{key}' must be a joint's name or its number, at most {len(self.names)}", key)
+            raise table.fail(f"'{key}' must be the name of a joint or its number, at most {len(self.names)}", key)
         return value
 
     # ------------------------------------------------------------------ drives
@@ -313,21 +322,19 @@ class _TableReader:
         for row, values in zip(self.rows, motor_side, strict=True):
             for symbol in values:
                 raise row.fail(
-                    f"'{symbol}' is for a motor that 'drive_coupling' ties to several joints; this one is not", symbol
+                    f"'{symbol}' is allowed only for a motor that 'drive_coupling' couples to several joints", symbol
                 )
 
     def _coupling(self, n: int) -> Matrix | None:
         if "drive_coupling" not in self.top:
             return None
         if n == 0:
-            raise self.top.fail("'drive_coupling' ties motors to joints, but no joint moves", "drive_coupling")
+            raise self.top.fail("'drive_coupling' couples motors to joints, but no joint moves", "drive_coupling")
         G = self.top.matrix("drive_coupling", n)
         rows = np.array(G)
         scaled = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(float).tiny)
         if np.linalg.cond(scaled) > WORST_CONDITION:
-            raise self.top.fail(
-                "'drive_coupling' is singular: some motion of the joints turns no motor", "drive_coupling"
-            )
+            raise self.top.fail("'drive_coupling' is singular: some joint motion turns no motor", "drive_coupling")
         return G
 
     def _check_coupled_drives(self, drives: list[CheckedTable], independent: list[int]) -> None:
@@ -336,10 +343,15 @@ class _TableReader:
                 continue
             if "ratio" in drive:
                 raise drive.fail(
-                    "'ratio' stands beside 'drive_coupling', which holds the ratios; remove one of them", "ratio"
+                    "'ratio' cannot be given together with 'drive_coupling', which contains the ratios; remove "
+                    "one of them",
+                    "ratio",
                 )
             if k not in independent:
-                raise drive.fail("a joint that follows another has no motor in 'drive_coupling'; use [joint.effects]")
+                raise drive.fail(
+                    "a joint that follows another has no motor in 'drive_coupling'; give its "
+                    "friction and inertia in [joint.effects]"
+                )
 
 
 def _is_coordinate(spec: JointSpec) -> bool:
@@ -353,7 +365,7 @@ def _with_coupling(robot: Robot, joints: list[JointSpec], G: Matrix | None, moto
     rank = {s.name: k for k, s in enumerate(s for s in joints if _is_coordinate(s))}
     if set(rank) != set(robot.coordinate_names):
         raise DescriptionError(
-            "'drive_coupling' ties motors to active joints; say which joints of the loops are passive (passive = true)",
+            "'drive_coupling' couples motors to active joints; mark the passive joints of the loops (passive = true)",
             file=robot.source,
         )
     order = [rank[name] for name in robot.coordinate_names]

@@ -127,7 +127,7 @@ def _known_pose(robot: Robot, pose: Pose) -> Pose:
 
 def _link(ten: Ten, where: str) -> dict[str, float]:
     if ten[9] < 0:
-        raise DescriptionError(f"{where} has the negative mass {ten[9]:g} kg, which a description file cannot hold")
+        raise DescriptionError(f"{where} has the negative mass {ten[9]:g} kg, which a robot file cannot represent")
     return {symbol: float(value) for symbol, value in zip(LINK_SYMBOLS, ten, strict=True)}
 
 

@@ -144,7 +144,7 @@ def _read_mesh(geom: Any, lean: Lean, needed: dict[str, bytes]) -> None:
     if name in lean.files and (path is None or path.suffix.lower() not in MESHES):
         node = lean.bodies.get(body)
         text = (
-            f"body '{body}' has no <inertial>, so its inertia would have to be computed from the mesh "
+            f"body '{body}' has no <inertial>, so its inertia would be computed from the mesh "
             f"'{lean.files[name]}', which cannot be found; give the body an <inertial>"
         )
         raise DescriptionError(text, file=lean.source) if node is None else node.error(text)
@@ -171,16 +171,16 @@ def _refusal(text: str, lean: Lean) -> DescriptionError:
     line = int(number[1]) if number and whole else None
     if "larger than mjMINVAL" in text:
         reason = (
-            f"body '{element}' moves, so its mass and its principal moments of inertia must be positive; "
-            "give it an <inertial> that says so"
+            f"body '{element}' moves, so its mass and its principal moments of inertia must be positive; give it "
+            "an <inertial> with positive values"
         )
     elif "A + B >= C" in text:
         reason = (
-            f"the principal moments of inertia of body '{element}' break the triangle inequality, so no body can have "
-            "them and MuJoCo refuses the file; correct them or set balanceinertia in <compiler>"
+            f"the principal moments of inertia of body '{element}' violate the triangle inequality, so MuJoCo "
+            "rejects the file; correct them or set balanceinertia in <compiler>"
         )
     else:
-        reason = f"MuJoCo refuses the file: {reason}" + (f" (element '{element}')" if element else "")
+        reason = f"MuJoCo rejects the file: {reason}" + (f" (element '{element}')" if element else "")
     return DescriptionError(reason, file=lean.source, line=line)
 
 

@@ -38,7 +38,7 @@ def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[N
     edit.joints()
     edit.offsets()
     new = edit.edit.result()
-    notes = [Note("info", where, "its inertia now holds that of the bodies fixed to it") for where in changed]
+    notes = [Note("info", where, "its inertia now includes that of the bodies fixed to it") for where in changed]
     return new, (*edit.notes, *notes, *_verified(robot.numeric, new, source, options))
 
 
@@ -56,7 +56,8 @@ def _matching(robot: Robot, text: str, source: str | None) -> tuple[ReadOptions,
     assert best is not None
     if best[0] > SAME_PLACE:
         raise MinertiaError(
-            f"the template has its joints elsewhere than the robot '{robot.name}' (by {best[0]:.2g} rad or m)"
+            f"the joints of the template are placed differently from those of the robot '{robot.name}' (by "
+            f"{best[0]:.2g} rad or m); give the file from which the robot was read"
         )
     return best[1:]
 
@@ -67,13 +68,13 @@ def _check_same_joints(robot: Robot, old: Robot) -> None:
     held = {name for name, *_ in theirs} - {name for name, *_ in ours}
     if held and {name for name, *_ in ours} < {name for name, *_ in theirs}:
         raise MinertiaError(
-            f"the robot '{robot.name}' holds joints of the template ({', '.join(sorted(held)[:5])}), which an MJCF "
-            "file cannot be filled in with; write it whole, without the template"
+            f"the robot '{robot.name}' locks joints of the template ({', '.join(sorted(held)[:5])}), which an "
+            "MJCF template cannot represent; write a new file without the template"
         )
     if ours != theirs:
         different = {name for name, *_ in set(ours) ^ set(theirs)}
         listed = ", ".join(f"'{name}'" for name in sorted(different)[:5]) or "their order"
-        raise MinertiaError(f"the template describes other joints than the robot '{robot.name}': {listed}")
+        raise MinertiaError(f"the template has other joints than the robot '{robot.name}': {listed}")
 
 
 def _distance(robot: Robot, old: Robot) -> float:
@@ -121,7 +122,7 @@ class _MjcfEdit:
             ten = transport_ten(ten, invert(self.old.joints[j].file_frame))
         reason = unphysical(ten)
         if reason is not None:
-            self.notes.append(Note("warning", f"body '{main}'", f"{reason}; it is written as it is"))
+            self.notes.append(Note("warning", f"body '{main}'", f"{reason}; it is written unchanged"))
         self._inertial(main, inertial(ten, f"body '{main}'"))
         model = self.template.model
         own = {str(model.body(b).name) for b in range(model.nbody)}  # a frame may be a site
@@ -149,7 +150,7 @@ class _MjcfEdit:
         for node in self.template.lean.full.walk():
             if node.tag == "compiler" and any(name in node.attributes for name in _RESETS):
                 self.edit.attributes(self._own(node, "<compiler>"), {name: None for name in _RESETS})
-        text = "options that change inertias are taken out, and every inertia is written as it is"
+        text = "compiler options that change inertias are removed, and every inertia is written explicitly"
         self.notes.append(Note("info", "compiler", text))
 
     # ------------------------------------------------------------------ joints
@@ -225,8 +226,8 @@ class _MjcfEdit:
     def _own(self, node: Element | None, what: str) -> Element:
         if node is None or not node.own:
             raise MinertiaError(
-                f"{what} is not written out in the template (it is included from another file, copied by <replicate> "
-                "or stands between two joints of one body), so its parameters cannot be changed there"
+                f"{what} does not appear literally in the template (it is included from another file, copied by "
+                "<replicate>, or lies between two joints of one body), so its parameters cannot be changed there"
             )
         return node
 
@@ -246,7 +247,9 @@ def _verified(robot: Robot, text: str, source: str | None, options: ReadOptions)
         if _far(robot.links[j], again.links[j]) or any(
             abs(robot.effects[j].get(s, 0.0) - again.effects[j].get(s, 0.0)) > 1e-9 for s in HELD
         ):
-            text = "MuJoCo reads other parameters from the new file than were written; check its <compiler> options"
+            text = (
+                "MuJoCo reads parameters from the new file that differ from those written; check its <compiler> options"
+            )
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     return notes
 

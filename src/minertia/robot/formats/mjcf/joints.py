@@ -42,7 +42,7 @@ class LoopReading:
                 continue
             name = str(self.m.equality(e).name) or f"{'connect' if kind == connect else 'weld'} {e + 1}"
             if not self.m.eq_active0[e]:
-                self.notes.append(Note("info", f"equality '{name}'", "it is not active and is left out"))
+                self.notes.append(Note("info", f"equality '{name}'", "it is not active and is ignored"))
             elif kind == weld:
                 found[name] = self._weld(e, name)
             elif name.endswith(AXIS) and name.removesuffix(AXIS) in found:
@@ -116,14 +116,14 @@ def tendon_followers(compiled: Compiled, names: Sequence[str]) -> dict[int, Foll
         length, *rest = numbers(node, "polycoef", where, 5, (0.0, 1.0, 0.0, 0.0, 0.0))
         if tendon is None or "tendon2" in node.attributes:
             raise DescriptionError(
-                f"the {where} is not supported; one fixed tendon of constant length can tie joints",
+                f"the {where} is not supported; only one fixed tendon of constant length can couple joints",
                 file=node.source,
                 line=node.line,
             )
         parts = [(names.index(p.required("joint", where)), number(p, "coef", where, 1.0)) for p in tendon.all("joint")]
         parts = [(j, factor) for j, factor in parts if factor]
         if len(parts) < 2 or parts[0][0] in found:
-            raise node.error(f"the {where} must tie at least two joints, the first of which follows no other tendon")
+            raise node.error(f"the {where} must couple at least two joints, the first of which follows no other tendon")
         (own, by), *others = parts
         total = length + sum(factor * float(m.qpos0[m.jnt_qposadr[j]]) for j, factor in parts)
         ratios = tuple(-factor / by for _, factor in others)
@@ -220,11 +220,11 @@ def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, Follo
         c0, c1, *higher = (float(c) for c in m.eq_data[e][:5])
         where = f"equality of joint '{names[j]}'"
         if not m.eq_active0[e]:
-            notes.append(Note("info", where, "it is not active and is left out"))
+            notes.append(Note("info", where, "it is not active and is ignored"))
         elif leader < 0 or j in found or c1 == 0 or any(higher):
             raise DescriptionError(
-                f"the {where} is not supported: a joint can have one linear relation to another joint "
-                "(polycoef a b 0 0 0), so replace it or take it out",
+                f"the {where} is not supported: a joint can have one linear relation to another joint (polycoef a "
+                "b 0 0 0); replace the equality or remove it",
                 file=compiled.lean.source,
             )
         else:
@@ -242,11 +242,15 @@ def remarks(compiled: Compiled, names: Sequence[str], joint_names: Sequence[str]
         if joint_names[j] in used:
             found += [(where, text) for text in _joint_remarks(m, j)]
         elif m.jnt_type[j] == compiled.mujoco.mjtJoint.mjJNT_FREE and _resists(m, int(m.jnt_dofadr[j])):
-            found.append((where, "damping, friction and armature of a free joint are left out"))
+            found.append((where, "damping, friction and armature of a free joint are ignored"))
     for b in np.flatnonzero(m.body_gravcomp):
-        found.append((f"body '{names[int(b)]}'", "its gravity compensation is not part of the model; it is left out"))
+        found.append(
+            (f"body '{names[int(b)]}'", ("its gravity compensation is not part of the rigid-body model and is ignored"))
+        )
     if m.opt.density or m.opt.viscosity:
-        found.append(("option", "forces of the surrounding fluid are not part of the model; they are left out"))
+        found.append(
+            ("option", ("forces of the surrounding fluid are not part of the rigid-body model and are ignored"))
+        )
     return [Note("warning", where, text) for where, text in found]
 
 
@@ -255,7 +259,7 @@ def _joint_remarks(m: Any, j: int) -> list[str]:
     if any(_row(m, "jnt_stiffnesspoly", j)):
         texts.append("only the linear part of its spring is used")
     if _row(m, "dof_dampingpoly", int(m.jnt_dofadr[j]))[0]:
-        texts.append("the quadratic part of its damping is left out")
+        texts.append("the quadratic part of its damping is ignored")
     return texts
 
 

@@ -48,8 +48,8 @@ FILES = frozenset({"meshdir", "texturedir", "assetdir", "strippath", "discardvis
 REFUSED = {
     "attach": "attaches another model; save the whole model to one file with MuJoCo first",
     "model": "refers to another model; save the whole model to one file with MuJoCo first",
-    "composite": "makes a soft body, which is not part of a rigid robot",
-    "flexcomp": "makes a soft body, which is not part of a rigid robot",
+    "composite": "defines a soft body, which is not part of a rigid robot; remove it",
+    "flexcomp": "defines a soft body, which is not part of a rigid robot; remove it",
 }
 TEXTS = frozenset(
     ("name", "class", "childclass", "joint", "joint1", "joint2", "body1", "body2", "site1", "site2")
@@ -179,13 +179,15 @@ def _left_out(section: Element, ties: set[str]) -> list[Note]:
         if section.tag == "tendon" and node.attributes.get("name", "") in ties:
             continue
         if section.tag == "tendon":
-            notes.append(_warning(node, f"tendon ({label})", "a tendon is not part of the rigid model; it is left out"))
+            notes.append(
+                _warning(node, f"tendon ({label})", "a tendon is not part of the rigid-body model and is ignored")
+            )
         elif section.tag == "equality" and node.tag not in (*KEPT["equality"], "tendon"):
             ends = [v for k, v in node.attributes.items() if k[:-1] in ("body", "site", "tendon")]
-            text = f"it joins {' and '.join(ends)}; such a constraint is not part of the tree and is left out"
+            text = f"it connects {' and '.join(ends)}; such a constraint is not part of the tree and is ignored"
             notes.append(_warning(node, f"equality ({label})", text))
         elif section.tag == "deformable" and node.tag == "flex":
-            notes.append(_warning(node, label, "a soft body is not part of the rigid model; it is left out"))
+            notes.append(_warning(node, label, "a soft body is not part of the rigid-body model and is ignored"))
     return notes
 
 

@@ -127,10 +127,10 @@ class _ModelReading:
         for name in ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_inertia", "body_mass", *_SIZES):
             values = np.asarray(getattr(self.m, name, 0.0))
             if not np.all(np.isfinite(values)) or np.max(np.abs(values), initial=0) > LARGEST:
-                self._fail(f"a number of the file is larger than {LARGEST:g} (in MuJoCo's '{name}')")
+                self._fail(f"a number in the file is larger than {LARGEST:g} (in MuJoCo's '{name}')")
         for name, what in (("body_quat", "orientation"), ("body_iquat", "orientation"), ("jnt_axis", "axis")):
             if np.any(np.abs(np.linalg.norm(getattr(self.m, name), axis=1) - 1) > 1e-6):
-                self._fail(f"an {what} of the file has numbers too large or too small to mean a direction")
+                self._fail(f"an {what} in the file has components too large or too small to define a direction")
 
     # ------------------------------------------------------------------ the base
 
@@ -139,7 +139,7 @@ class _ModelReading:
         free = [j for j in range(self.m.njnt) if self.m.jnt_type[j] == self.types.mjJNT_FREE]
         if len(free) > 1:
             bodies = ", ".join(f"'{self.names[self.m.jnt_bodyid[j]]}'" for j in free)
-            self._fail(f"the file has {len(free)} free joints (bodies {bodies}); a robot has one base")
+            self._fail(f"the file has {len(free)} free joints (bodies {bodies}); only one floating base is supported")
         if self.options.base == "fixed" or (not free and self.options.base is None):
             return 0
         moving = [b for b in range(1, self.m.nbody) if self.m.body_parentid[b] == 0 and self._moves(b)]
@@ -147,21 +147,26 @@ class _ModelReading:
         others = [b for b in moving if b != root]
         if others:
             self._fail(
-                f"the base '{self.names[root]}' floats, but '{self.names[others[0]]}' moves on the ground beside it"
+                f"the base '{self.names[root]}' floats, but '{self.names[others[0]]}' moves relative to the world "
+                "independently of it; remove one of them"
             )
         joint = int(self.m.body_jntadr[root])
         if not free and self.m.body_jntnum[root]:
             self._fail(
-                f"body '{self.names[root]}' moves on the ground by joint '{self.joint_names[joint]}', "
-                "so the base cannot float"
+                f"body '{self.names[root]}' is connected to the world by joint '{self.joint_names[joint]}', so "
+                "the base cannot float; read the robot with a fixed base"
             )
         if free and self.m.body_jntnum[root] > 1:
-            self._fail(f"body '{self.names[root]}' has other joints beside its free joint, which is not supported")
+            self._fail(
+                f"body '{self.names[root]}' has other joints in addition to its free joint, which is not supported"
+            )
         return root
 
     def _only(self, moving: list[int]) -> int:
         if len(moving) != 1:
-            self._fail(f"the base cannot float: {len(moving)} bodies on the ground carry joints, and one is needed")
+            self._fail(
+                f"the base cannot float: {len(moving)} bodies attached to the world carry joints, but exactly one must"
+            )
         return moving[0]
 
     def _moves(self, b: int) -> bool:
@@ -176,7 +181,7 @@ class _ModelReading:
 
     def _gravity(self) -> tuple[float, float, float]:
         if self.m.opt.disableflags & int(self.c.mujoco.mjtDisableBit.mjDSBL_GRAVITY):
-            self.notes.append(Note("info", "option", "the file switches gravity off"))
+            self.notes.append(Note("info", "option", "the file disables gravity"))
             return 0.0, 0.0, 0.0
         x, y, z = (float(v) for v in self.m.opt.gravity)
         if max(abs(x), abs(y), abs(z)) > LARGEST:
@@ -238,8 +243,8 @@ class _ModelReading:
         for j in joints:
             if self.m.jnt_type[j] == self.types.mjJNT_BALL:
                 self._fail(
-                    f"joint '{self.joint_names[j]}' is a ball joint, which is not supported; use three hinges, "
-                    "or two normal to a rod whose other end a connect holds, which would spin about itself",
+                    f"joint '{self.joint_names[j]}' is a ball joint, which is not supported; use three hinges, or "
+                    "two hinges normal to a rod whose other end is held by a connect constraint",
                     self.c.lean.joints.get(self.joint_names[j]),
                 )
         return [j for j in joints if self.m.jnt_type[j] != self.types.mjJNT_FREE]
@@ -274,7 +279,7 @@ class _ModelReading:
 
     def _report(self, where: str, what: str, off: float) -> None:
         if off > REPORTED:
-            text = f"{what} taken as the exact angle meant (off by {off:.2g} rad)"
+            text = f"{what} snapped to the exact angle (off by {off:.2g} rad)"
             self.notes.append(Note("info", where, text, is_geometry=True))
 
     def _joint_spec(self, j: int, parent: str, child: str) -> JointSpec:
@@ -305,7 +310,9 @@ class _ModelReading:
         for loop in loops:
             for body in (loop.first, loop.second):
                 if body not in known:
-                    self._fail(f"the loop '{loop.name}' ties the floating base to '{body}', which is no part of it")
+                    self._fail(
+                        f"the loop '{loop.name}' connects the floating base to '{body}', which is not part of the robot"
+                    )
         if loops and self.m.nu:
             driven = {self.joint_names[j] for j in range(self.m.njnt) if is_driven(self.c, j)}
             self.joints = [replace(s, is_passive=_is_passive(s, driven)) for s in self.joints]
@@ -334,7 +341,7 @@ class _ModelReading:
                 self.joints[k] = replace(self.joints[k], effects={**self.joints[k].effects, "OFF": value})
         if order:
             if sorted(order) != list(range(len(moving))):
-                self._fail(f"the numeric '{ORDER}' is not an order of the joints")
+                self._fail(f"the numeric '{ORDER}' is not a permutation of the joints")
             place = dict(zip(moving, order, strict=True))
             self.joints = [self.joints[k] for k in sorted(range(len(self.joints)), key=lambda k: place.get(k, -1.0))]
         return bool(order)

@@ -296,15 +296,21 @@ def _has_range(joint: Joint) -> bool:
 def _notes(robot: Robot) -> tuple[Note, ...]:
     notes = [*_unexpressed(robot)]
     if not robot.is_floating and unphysical(robot.base_link) is not None:
-        notes.append(Note("info", "the base", "its inertia is impossible and moves nothing; it is left out"))
+        notes.append(
+            Note(
+                "info",
+                "the base",
+                "its inertia is not physically consistent but has no effect on a fixed base; it is omitted",
+            )
+        )
     names = [f"link '{joint.link or joint.name}'" for joint in robot.joints]
     links = [("the base", robot.base_link)] if robot.is_floating else []
     for name, ten in [*links, *zip(names, robot.links, strict=True)]:
         reason = unphysical(ten)
         if reason is not None:
-            notes.append(Note("warning", name, f"{reason}; MuJoCo will refuse the file"))
+            notes.append(Note("warning", name, f"{reason}; MuJoCo will reject the file"))
         elif is_massless(ten):
-            notes.append(Note("info", name, "it has no mass; it got the least that MuJoCo accepts"))
+            notes.append(Note("info", name, "it has no mass; the smallest mass that MuJoCo accepts is written"))
     return tuple(notes)
 
 
@@ -313,28 +319,32 @@ def _unexpressed(robot: Robot, *, whole: bool = True) -> list[Note]:
     notes = [*_drives(robot, whole)]
     for j, joint in enumerate(robot.joints):
         if robot.effects[j].get("OFF") and robot.effects[j].get("KS"):
-            text = f"in <custom>: its offset of {robot.effects[j]['OFF']:.4g}, which MuJoCo ignores beside a spring"
+            text = (
+                f"its offset of {robot.effects[j]['OFF']:.4g} is written to <custom>, because MuJoCo ignores "
+                "an offset at a joint with a spring"
+            )
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     for cut in robot.cuts if whole else ():
         if cut.kind not in CUTS:
-            text = f"MJCF has no constraint for a cut joint of kind {cut.kind}; it is left out and the loop is open"
+            text = (
+                f"MJCF has no constraint for a cut joint of kind {cut.kind}; it is omitted and the loop is "
+                "open in the file"
+            )
             notes.append(Note("warning", f"loop '{cut.name}'", text))
     if robot.has_letters:
-        notes.append(Note("info", "lengths", "letters are written as their values"))
+        notes.append(Note("info", "lengths", "symbols are written as their values"))
     notes += unheld_effects(robot, HELD, "MJCF")
     notes += unheld_motors(robot, (*MOTOR, "OFFM"), "MJCF") if whole else []
     for j, joint in enumerate(robot.joints):
         limits = joint.limits
         if robot.effects[j].get("FVC"):
-            text = (
-                "its cubic friction is written as a polynomial of damping, which older versions of MuJoCo do not read"
-            )
+            text = "its cubic friction is written as a polynomial damping, which older versions of MuJoCo do not read"
             notes.append(Note("info", f"joint '{joint.name}'", text))
         if not _has_range(joint) and not (limits.lower is None and limits.upper is None):
-            text = f"the range {limits.lower} to {limits.upper} cannot be expressed in MJCF"
+            text = f"the range {limits.lower} to {limits.upper} cannot be represented in MJCF"
             notes.append(Note("info", f"joint '{joint.name}'", text))
         if limits.velocity is not None or limits.acceleration is not None:
-            text = "limits of velocity and acceleration have no place in MJCF"
+            text = "limits of velocity and acceleration cannot be represented in MJCF"
             notes.append(Note("info", f"joint '{joint.name}'", text))
     return notes
 
@@ -343,7 +353,10 @@ def _drives(robot: Robot, whole: bool) -> list[Note]:
     if robot.coupling is None:
         return []
     if whole:
-        text = "motors that turn with several joints are written as tendons; the coupling is not read back from there"
+        text = "motors coupled to several joints are written as tendons; reading the file does not recover the coupling"
         return [Note("info", "drives", text)]
-    text = "motors that turn with several joints cannot be filled into an MJCF; their inertia and friction are left out"
+    text = (
+        "motors coupled to several joints cannot be written into an MJCF template; their inertia and friction "
+        "are omitted"
+    )
     return [Note("warning", "drives", text)]

@@ -47,7 +47,7 @@ class ParFile:
             return default
         text = self.scalars[name]
         if not re.fullmatch(r"[0-9]{1,6}", text):
-            self.fail(f"'{name}' must be a whole number, not '{text[:40]}'", name)
+            self.fail(f"'{name}' must be an integer, not '{text[:40]}'", name)
         return int(text)
 
     def entries(self, name: str, count: int, default: str = "0") -> list[Poly | Number]:
@@ -80,7 +80,7 @@ def split_par(text: str, source: str) -> ParFile:
             _refuse(bare[start:], source, line)
         name = match[1]
         if name in lines:
-            raise DescriptionError(f"'{name}' is given a second time", file=source, line=line)
+            raise DescriptionError(f"'{name}' is given twice", file=source, line=line)
         lines[name] = line
         _store(file, name, match)
         line += bare.count("\n", start, match.end())

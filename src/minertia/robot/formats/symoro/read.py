@@ -83,12 +83,12 @@ class _ParReader:
         file = self.file
         n = file.whole_number("NL")
         if not 1 <= n <= MAX_LINKS:
-            file.fail(f"NL must be from 1 to {MAX_LINKS}", "NL")
+            file.fail(f"NL must be between 1 and {MAX_LINKS}", "NL")
         cuts = file.whole_number("NJ", n) - n
         if not 0 <= cuts <= MAX_LINKS:
             file.fail("NJ must be at least NL: each joint beyond the links closes a loop", "NJ")
         if file.whole_number("Type", 2 if cuts else 0) == 2 and not cuts:
-            file.fail("Type = 2 says that the robot has closed loops, but NJ is not larger than NL; correct one", "NJ")
+            file.fail("Type = 2 declares closed loops, but NJ is not larger than NL; correct one of them", "NJ")
         if cuts and file.whole_number("NF", n + 2 * cuts) != n + 2 * cuts:
             file.fail(f"NF must be NJ + (NJ - NL) = {n + 2 * cuts}: a second frame for each cut joint", "NF")
         return n, cuts
@@ -99,7 +99,7 @@ class _ParReader:
             return self.file.entries(name, self.n)
         values = self.file.entries(name, self.n + self.cuts)
         if any(not isinstance(value, Poly) and value != 0 for value in values[self.n :]):
-            self.file.fail(f"'{name}' of a cut joint is not supported; open the loop at another joint", name)
+            self.file.fail(f"'{name}' of a cut joint is not supported; cut the loop at another joint", name)
         return values[: self.n]
 
     def _whole_numbers(self, name: str, largest: int) -> list[int]:
@@ -108,7 +108,7 @@ class _ParReader:
         values = self.file.entries(name, self.frames)
         for value in values:
             if isinstance(value, Poly) or value != int(value) or not 0 <= value <= largest:
-                self.file.fail(f"the list '{name}' must hold whole numbers from 0 to {largest}", name)
+                self.file.fail(f"the list '{name}' must contain integers from 0 to {largest}", name)
         return [int(value) for value in values if not isinstance(value, Poly)]
 
     def _take_variables(self) -> list[str | None]:
@@ -131,7 +131,7 @@ class _ParReader:
         own = [name for name in single if re.fullmatch(rf"(?:th|theta|t|q|r|rl|l|x|z){j + 1}", name, re.IGNORECASE)]
         candidates = own[:1] if len(single) > 1 else single
         if len(candidates) != 1:
-            self.file.fail(f"the variable of joint {j + 1} cannot be told in the list '{key}'", key)
+            self.file.fail(f"the variable of joint {j + 1} cannot be determined from the list '{key}'", key)
         rest = {m: number for m, number in value.terms.items() if m != ((candidates[0], 1),)}
         offset: Entry = Poly(rest) if any(rest) else rest.get((), 0)
         return candidates[0], offset
@@ -154,7 +154,7 @@ class _ParReader:
     def _joint(self, j: int) -> JointSpec:
         parent = self.parents[j]
         if parent > self.n:
-            self.file.fail(f"joint {j + 1} is carried by frame {parent}, which is no link", "ant")
+            self.file.fail(f"joint {j + 1} has frame {parent} as its parent, which is not a link", "ant")
         given = {EFFECTS[key]: values[j] for key, values in self.drives.items()}
         effects = {symbol: float(v) for symbol, v in given.items() if not isinstance(v, Poly) and v != 0}
         if effects and self.kinds[j] == "fixed":
@@ -176,7 +176,7 @@ class _ParReader:
             return None
         mu = self.file.entries("mu", self.frames)[j]
         if mu not in (0, 1):
-            self.file.fail("the list 'mu' must hold 0 (passive) or 1 (actuated)", "mu")
+            self.file.fail("the list 'mu' must contain 0 (passive) or 1 (actuated)", "mu")
         return bool(mu == 0)
 
     def _looped(self) -> set[int]:
@@ -192,7 +192,7 @@ class _ParReader:
         way, parent = [], self.parents[frame]
         while parent:
             if parent - 1 in way:
-                self.file.fail("the list 'ant' goes in a circle", "ant")
+                self.file.fail("the parents in the list 'ant' form a cycle", "ant")
             way.append(parent - 1)
             parent = self.parents[parent - 1]
         return [j for j in way if j < self.n]
@@ -203,7 +203,9 @@ class _ParReader:
         """Cut joint k (from 0): its frame coincides with frame k + NJ - NL, which is fixed on another link."""
         fixed = k + self.cuts
         if self.kinds[fixed] != "fixed":
-            self.file.fail(f"frame {fixed + 1} is the fixed one of the cut joint {k + 1}: its sigma must be 2", "sigma")
+            self.file.fail(
+                f"frame {fixed + 1} is the fixed frame of the cut joint {k + 1}, so its sigma must be 2", "sigma"
+            )
         first, second = self._end(k), self._end(fixed)
         return LoopSpec(f"j{k + 1}", self.kinds[k], first[0], second[0], first[1], second[1], self._line("ant"))
 
@@ -213,7 +215,9 @@ class _ParReader:
         parent = self.parents[frame]
         while parent > self.n:
             if parent - 1 in seen or self.kinds[parent - 1] != "fixed":
-                self.file.fail(f"frame {frame + 1} is not carried by a link: 'ant' names the cut joint {parent}", "ant")
+                self.file.fail(
+                    f"the parent of frame {frame + 1} is not a link: 'ant' names the cut joint {parent}", "ant"
+                )
             seen.append(parent - 1)
             pose = compose(self._placement(parent - 1), pose)
             parent = self.parents[parent - 1]
@@ -235,7 +239,7 @@ class _ParReader:
             return value
         angle = snap_angle(float(value), self.options.snap)
         if abs(angle - value) > REPORTED:
-            text = f"{key} = {value} is taken as {angle:.10g} rad"
+            text = f"{key} = {value} is snapped to {angle:.10g} rad"
             self.notes.append(Note("info", f"joint {j + 1}", text, self._line(key), is_geometry=True))
         return angle
 
@@ -286,12 +290,12 @@ class _ParReader:
     def _check_ignored(self) -> None:
         """Add notes on ignored entries of the file; raises an error for elastic joints."""
         if "eta" in self.file.lists and any(self.file.entries("eta", self.n)):
-            self.file.fail("the robot has elastic joints (eta), which are not supported", "eta")
+            self.file.fail("the robot has elastic joints (eta), which are not supported; set eta to 0", "eta")
         for names, count, what in ((LOADS, self.n, "external forces"), (BASE_MOTION, 3, "motion of the base")):
             for name in names:
                 values = self.file.entries(name, count)
                 if any(not isinstance(value, Poly) and value != 0 for value in values):
-                    self.notes.append(Note("warning", name, f"the {what} in '{name}' are left out", self._line(name)))
+                    self.notes.append(Note("warning", name, f"the {what} in '{name}' are ignored", self._line(name)))
 
     def _line(self, name: str) -> int | None:
         return self.file.lines.get(name)

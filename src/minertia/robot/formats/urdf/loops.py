@@ -38,7 +38,7 @@ def _loop(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
     for role in ("predecessor", "successor"):
         end = element.first(role)
         if end is None:
-            raise element.error(f"{owner} has no <{role}>; name the two links it joins")
+            raise element.error(f"{owner} has no <{role}>; name the two links that it connects")
         ends.append((end.required("link", owner), _frame(element, owner, kind, snap, (end.first("origin"), axis))))
     return _spec(element, name, kind, ends)
 
@@ -50,7 +50,7 @@ def _constraint(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
     for role in ("parent", "child"):
         end = element.first(role)
         if end is None:
-            raise element.error(f"{owner} has no <{role}>; name the two links it joins")
+            raise element.error(f"{owner} has no <{role}>; name the two links that it connects")
         parts = element.first(f"{role}_origin"), element.first(f"{role}_axis")
         ends.append((end.required("link", owner), _frame(element, owner, kind, snap, parts)))
     return _spec(element, name, kind, ends)
@@ -106,7 +106,9 @@ def with_couplings(tree: Element, joints: Sequence[JointSpec]) -> list[JointSpec
         terms = {spec: ratio * s if s > 0 else s for spec, s in signs.items()}  # their sum is 0
         free = [s for s, factor in terms.items() if factor and found[s].is_passive and found[s].follows is None]
         if not free:
-            raise element.error(f'{owner} ties joints of which none is independent="false"; say which one follows')
+            raise element.error(
+                f'{owner} couples joints, but none of them has independent="false"; mark the one that follows'
+            )
         own = terms.pop(free[-1])
         found[free[-1]] = replace(
             found[free[-1]],
@@ -123,12 +125,12 @@ def _turns(element: Element, owner: str, joints: Mapping[str, JointSpec]) -> dic
     for role in ("predecessor", "successor"):
         end = element.first(role)
         if end is None:
-            raise element.error(f"{owner} has no <{role}>; name the two links it ties")
+            raise element.error(f"{owner} has no <{role}>; name the two links that it couples")
         way: list[str] = []
         link = end.required("link", owner)
         while link in carried_by:
             if len(way) > len(joints):
-                raise DescriptionError(f"{owner}: the links go in a circle", file=element.source, line=element.line)
+                raise DescriptionError(f"{owner}: its links form a cycle", file=element.source, line=element.line)
             way.append(carried_by[link].name)
             link = carried_by[link].parent
         ways.append(way)

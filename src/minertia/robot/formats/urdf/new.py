@@ -97,7 +97,7 @@ class _NewFile:
         if len(f.joints) > 1 and joint.is_passive:
             return []  # its loop says it
         if len(f.joints) > 1:
-            text = "it follows several joints, which a URDF cannot say; it moves by itself there"
+            text = "it follows several joints, which a URDF cannot represent; it is independent in the file"
             self.notes.append(Note("warning", f"joint '{joint.name}'", text))
             return []
         leader = {"joint": self.joints[f.joints[0]], "multiplier": written(f.ratios[0]), "offset": written(f.offset)}
@@ -120,7 +120,7 @@ class _NewFile:
             return []
         if None in given.values():
             missing = ", ".join(a for a, v in given.items() if v is None)
-            text = f"it has no limit for {missing}; {UNLIMITED:g} is written, which stands for no limit"
+            text = f"it has no limit for {missing}; {UNLIMITED:g} is written, which means no limit"
             self.notes.append(Note("info", f"joint '{joint.name}'", text))
         unlimited = {a: -UNLIMITED if a == "lower" else UNLIMITED for a in given}
         numbers = {a: unlimited[a] if v is None else v for a, v in given.items()}
@@ -152,8 +152,8 @@ def inertial(ten: Ten | None, link: str) -> tuple[list[Element], list[Note]]:
     mass, com, inertia = to_com(ten)
     if mass < 0:
         raise MinertiaError(
-            f"link '{link}' has a negative mass ({mass:.4g} kg), which a URDF cannot hold; "
-            "make the parameters physically feasible first"
+            f"link '{link}' has a negative mass ({mass:.4g} kg), which a URDF cannot represent; make the "
+            "parameters physically consistent first"
         )
     six = {f"i{'xyz'[i]}{'xyz'[k]}": written(inertia[i, k]) for i in range(3) for k in range(i, 3)}
     inside = [
@@ -165,8 +165,8 @@ def inertial(ten: Ten | None, link: str) -> tuple[list[Element], list[Note]]:
     notes = []
     if lost > ACCURACY * np.abs(np.array(ten, float)).max():
         text = (
-            f"its mass ({mass:.4g} kg) is too small for its first moments, which a URDF gives as mass times centre; "
-            f"parameters of the written link differ by up to {lost:.2g}"
+            f"its mass ({mass:.4g} kg) is too small for its first moments, which a URDF represents as mass times "
+            f"centre of mass; the parameters written differ by up to {lost:.2g}"
         )
         notes.append(Note("warning", f"link '{link}'", text))
     return [new_element("inertial", {}, inside)], notes

@@ -61,12 +61,14 @@ class Placing:
         off = rotation_angle(R, meant)
         if off > REPORTED:
             degrees = " ".join(f"{math.degrees(angle) + 0.0:.6g}" for angle in origin.angles_meant(meant, self.snap))
-            self._report(f"the angles {origin.rotation_text} are taken as {degrees} degrees", off, element)
+            self._report(f"the angles {origin.rotation_text} are snapped to {degrees} degrees", off, element)
         short = max(abs(a - b) for a, b in zip(xyz, p, strict=True))
         if short > REPORTED:
             taken = " ".join(f"{v:g}" for v in p)
-            text = f'the position xyz="{shown(_attribute(element, "xyz"))}" is taken as {taken} (off by {short:.2g} m)'
-            self._note(f"{text}; snap=0 keeps what is written", element)
+            text = (
+                f'the position xyz="{shown(_attribute(element, "xyz"))}" is snapped to {taken} (off by {short:.2g} m)'
+            )
+            self._note(f"{text}; use snap=0 to keep the written values", element)
         return meant, p
 
     def _axis(self) -> Mat:
@@ -75,7 +77,7 @@ class Placing:
         largest = max(abs(v) for v in axis)
         if largest == 0:
             where = self.joint if element is None else element
-            raise where.error(f"{self.owner}: its axis is 0 0 0; give the direction it moves about or along")
+            raise where.error(f"{self.owner}: its axis is 0 0 0; give the direction of its motion")
         direction = np.array(axis) / largest  # first, so that tiny numbers do not vanish when squared
         direction /= np.linalg.norm(direction)
         if self.snap <= 0:
@@ -85,11 +87,13 @@ class Placing:
         off = float(math.atan2(np.linalg.norm(np.cross(direction, z)), direction @ z))
         if off > REPORTED:
             taken = " ".join(f"{v:.6g}" for v in z)
-            self._report(f'the axis "{shown(_attribute(element, "xyz"))}" is taken as {taken}', off, element)
+            self._report(f'the axis "{shown(_attribute(element, "xyz"))}" is snapped to {taken}', off, element)
         return A
 
     def _report(self, what: str, off: float, element: Element | None) -> None:
-        self._note(f"{what} (off by {off:.2g} rad); tolerance {self.snap:g}; snap=0 keeps what is written", element)
+        self._note(
+            f"{what} (off by {off:.2g} rad); tolerance {self.snap:g}; use snap=0 to keep the written values", element
+        )
 
     def _note(self, text: str, element: Element | None) -> None:
         self.notes.append(Note("info", self.owner, text, (element or self.joint).line, is_geometry=True))
@@ -114,11 +118,11 @@ class _Origin:
 
     def _read_quaternion(self, element: Element, owner: str) -> None:
         if "rpy" in element.attributes:
-            raise element.error(f"{owner}: its <origin> has both rpy and quat_xyzw; keep one")
+            raise element.error(f"{owner}: its <origin> has both rpy and quat_xyzw; give only one of them")
         x, y, z, w = numbers(element, "quat_xyzw", owner, 4)
         largest = max(abs(v) for v in (x, y, z, w))
         if largest == 0:
-            raise element.error(f"{owner}: the quaternion 0 0 0 0 is no rotation; the identity is 0 0 0 1")
+            raise element.error(f"{owner}: the quaternion 0 0 0 0 is not a rotation; the identity is 0 0 0 1")
         self.quaternion = (w / largest, x / largest, y / largest, z / largest)
 
     def as_written(self) -> tuple[Mat, tuple[float, ...]]:

@@ -186,7 +186,7 @@ def _kind(element: Element, owner: str) -> str:
     if written == "floating":
         return written
     if written not in _KINDS:
-        hint = "; replace it by prismatic and revolute joints with massless links between" * (written == "planar")
+        hint = "; replace it by prismatic and revolute joints with massless links between them" * (written == "planar")
         raise element.error(
             f"{owner} is of type '{shown(written)}', which is not supported; supported: {', '.join(_KINDS)}, and "
             f"floating for the base{hint}"
@@ -197,7 +197,9 @@ def _kind(element: Element, owner: str) -> str:
 def _end(element: Element, role: str, owner: str) -> str:
     end = element.first(role)
     if end is None:
-        raise element.error(f"{owner} has no <{role}>; name the link it {'hangs on' if role == 'parent' else 'moves'}")
+        raise element.error(
+            f"{owner} has no <{role}>; name the link that it {'is attached to' if role == 'parent' else 'moves'}"
+        )
     return end.required("link", owner)
 
 
@@ -236,12 +238,12 @@ def _follows(element: Element, owner: str) -> FollowsSpec | None:
 
 def _check_is_urdf(tree: Element) -> list[Note]:
     if tree.tag != "robot":
-        raise tree.error(f"a URDF starts with <robot>, this file with <{shown(tree.tag)}>")
+        raise tree.error(f"a URDF has the root element <robot>, but this file has <{shown(tree.tag)}>")
     _refuse_xacro(tree)
     version = tree.attributes.get("version", "1.0")
     match = re.fullmatch(r"(\d{1,4})(?:\.(\d{1,4}))?", version.strip(), re.ASCII)
     if match is None:
-        text = f"the version '{shown(version)}' is not one of URDF; the file is read as URDF {NEWEST[0]}.{NEWEST[1]}"
+        text = f"the version '{shown(version)}' is not a URDF version; the file is read as URDF {NEWEST[0]}.{NEWEST[1]}"
         return [Note("warning", "robot", text, tree.line)]
     if (int(match[1]), int(match[2] or 0)) > NEWEST:
         raise tree.error(f"URDF {version} is not supported; supported: 1.0 to {NEWEST[0]}.{NEWEST[1]}")
@@ -251,7 +253,8 @@ def _check_is_urdf(tree: Element) -> list[Note]:
 def _refuse_xacro(element: Element) -> None:
     if element.tag.startswith("xacro:"):
         raise element.error(
-            f"<{shown(element.tag)}> is xacro, not URDF; expand the file first (xacro robot.xacro > robot.urdf)"
+            f"<{shown(element.tag)}> is a xacro element, not URDF; expand the file first (xacro robot.xacro > "
+            "robot.urdf)"
         )
     for child in element.children:
         _refuse_xacro(child)
@@ -264,7 +267,7 @@ def _repeated(tree: Element) -> list[Note]:
         for tag in _PARTS[element.tag]:
             if len(element.all(tag)) > 1:
                 where = f"{element.tag} '{shown(element.attributes.get('name', ''))}'"
-                text = f"it has several <{tag}> elements; the first is used, so remove the others"
+                text = f"it has several <{tag}> elements, of which the first is used; remove the others"
                 notes.append(Note("warning", where, text, element.all(tag)[1].line))
     return notes
 
@@ -293,9 +296,13 @@ def _root(bodies: Sequence[BodySpec], joints: Sequence[JointSpec], source: str) 
         return roots[0]
     if roots:
         some = ", ".join(f"'{shown(name)}'" for name in roots[:5]) + ", ..." * (len(roots) > 5)
-        message = f"{len(roots)} links hang on no joint ({some}); a robot has one root link, so join the others to it"
+        message = (
+            f"{len(roots)} links have no parent joint ({some}); a robot has one root link, so attach the others to it"
+        )
     else:
-        message = "every link is carried by a joint, which closes a loop; open it so that one link is the root"
+        message = (
+            "every link is the child of a joint, so the links form a loop; open the loop so that one link is the root"
+        )
     raise DescriptionError(message, file=source)
 
 
@@ -308,8 +315,8 @@ def _floating_base(
     alone = len(floating) == 1 and all(other.parent != root for other in joints)
     if joint.parent != root or ground.ten is not None or not alone:
         raise DescriptionError(
-            f"joint '{shown(joint.name)}' is floating; only one floating joint is supported, alone on a root link "
-            "without mass, where it stands for a floating base",
+            f"joint '{shown(joint.name)}' is floating; only one floating joint is supported, as the only joint of "
+            "a massless root link, where it represents a floating base",
             file=source,
             line=joint.line,
         )

@@ -61,7 +61,7 @@ class _UrdfEdit:
         odd = sorted(name for name, link, _ in ours ^ theirs if link not in self.robot.frames or link not in moved)
         odd += sorted(name for name, _, _ in ours - theirs)
         if odd:
-            self._fail(f"joint '{shown(odd[0])}' is not the same in the robot and in this file")
+            self._fail(f"joint '{shown(odd[0])}' differs between the robot and this file")
         carriers = {k for k, j in enumerate(reference.joints) if j.link in moved}
         return frozenset(name for name, frame in reference.frames.items() if frame.joint in carriers)
 
@@ -71,7 +71,7 @@ class _UrdfEdit:
             if body.name in self.robot.frames:
                 groups.setdefault(self.robot.frames[body.name].joint, []).append(body)
             elif body.ten is not None:
-                self._fail(f"the robot knows no link '{shown(body.name)}'")
+                self._fail(f"the robot has no link '{shown(body.name)}'")
         return groups
 
     # ------------------------------------------------------------------ links
@@ -96,7 +96,10 @@ class _UrdfEdit:
         for body in bodies:
             if body.ten is not None and body.name != owner:
                 self._write_inertial(self.links[body.name], [])
-                text = f"its <inertial> is removed: it is part of link '{owner}' now, to which it is fixed"
+                text = (
+                    f"its <inertial> is removed, because its inertia is now included in link '{owner}', to "
+                    "which it is fixed"
+                )
                 self.notes.append(Note("info", f"link '{body.name}'", text))
 
     def _sum(self, bodies: list[BodySpec]) -> Ten:
@@ -201,7 +204,7 @@ class _UrdfEdit:
         self.edit.insert(self.tree, new_element("joint", {"name": f"{name}_fixed", "type": "fixed"}, inside), last=True)
 
     def _fail(self, what: str) -> None:
-        raise DescriptionError(f"{what}; the template must be the file the robot was read from", file=self.source)
+        raise DescriptionError(f"{what}; the template must be the file from which the robot was read", file=self.source)
 
 
 def _apart(a: Pose, b: tuple[object, object]) -> float:
@@ -239,20 +242,27 @@ def _not_carried(robot: Robot, whole: bool) -> list[Note]:
         own = [what for symbol, what in (("IA", "rotor inertia"), ("OFF", "offset")) if effects.get(symbol)]
         if own:
             lost = " and ".join(own)
-            text = f"in our own element <minertia>: its {lost}, which other programs ignore; an MJCF holds them"
+            text = (
+                f"its {lost} is written to the element <minertia>, which other programs ignore; MJCF can represent it"
+            )
             notes.append(Note("warning", f"joint '{joint.name}'", text))
     notes += unheld_effects(robot, [s for table in EFFECTS.values() for s in table.values()], "URDF")
     if robot.coupling is not None or any(any(e.values()) for e in robot.motor_effects):
-        text = "coupled drives and motor-side friction and inertia cannot be written in a URDF and are left out"
+        text = "coupled drives and motor-side friction and inertia cannot be represented in a URDF and are omitted"
         notes.append(Note("warning", "robot", text))
     if whole and robot.cuts:
-        text = "its loops are in elements <loop> of URDF+, which most other programs ignore, so that they see a tree"
+        text = (
+            "its loops are written as <loop> elements of URDF+; most other programs ignore them and read the "
+            "spanning tree only"
+        )
         notes.append(Note("warning", "robot", text))
     if tuple(robot.gravity) != EARTH:
-        notes.append(Note("info", "robot", "a URDF holds no gravity; give it again when you read the file"))
+        notes.append(
+            Note("info", "robot", "a URDF does not contain gravity; give the gravity again when you read the file")
+        )
     if whole and robot.has_letters:
         unknown = sorted(name for name, value in robot.symbols.items() if value is None)
-        text = "lengths and angles that are letters are written as numbers"
-        drawn = f"; {', '.join(unknown)} had no value, so one was drawn for each" if unknown else ""
+        text = "symbolic lengths and angles are written as numbers"
+        drawn = f"; {', '.join(unknown)} had no value and got random ones" if unknown else ""
         notes.append(Note("warning" if unknown else "info", "robot", text + drawn))
     return notes

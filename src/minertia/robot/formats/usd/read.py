@@ -27,6 +27,7 @@ from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import LENGTH_TOLERANCE, snap_rotation, snap_vector
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
 from minertia.robot.formats.usd.bodies import read_inertial
+from minertia.robot.formats.usd.check import check_values
 from minertia.robot.formats.usd.joints import (
     FrameReading,
     JointMotion,
@@ -155,12 +156,13 @@ class StageReading:
             self.notes.append(Note("warning", "stage", text))
 
     def _edge(self, prim: Prim, name: str) -> Edge:
-        motion = motion_of(prim, name, self.stage.source)
+        check_values(prim, f"joint '{name}'", self.stage.source)
         if prim.values.get("physics:excludeFromArticulation"):
             self._fail(
                 f"joint '{name}' closes a loop (excludeFromArticulation), and loops are not read from USD; describe "
                 "the robot in an MJCF or a TOML file"
             )
+        motion = motion_of(prim, name, self.stage.source)
         self._check_constant(prim, f"joint '{name}'")
         found = [self._end(prim, name, k) for k in (0, 1)]
         return Edge(prim, name, motion, (found[0][0], found[1][0]), (found[0][1], found[1][1]))
@@ -220,6 +222,7 @@ class StageReading:
         self.bodies = {path: prim for path, prim in self.bodies.items() if path in kept}
         self.edges = [edge for edge in self.edges if {*edge.bodies} - {WORLD} <= kept]
         for path, prim in self.bodies.items():
+            check_values(prim, f"link '{self.names[path]}'", self.stage.source)
             self._check_constant(prim, f"link '{self.names[path]}'")
             self._check_rigid(prim.world, f"link '{self.names[path]}'")
 
@@ -423,6 +426,8 @@ class StageReading:
         """Gravity [m/s2] in the frame of the root, whose rotation in the world is given (None: in the world)."""
         scenes = [prim for prim in self.stage.prims.values() if prim.kind == "PhysicsScene"]
         values = scenes[0].values if scenes else {}
+        if scenes:
+            check_values(scenes[0], "the physics scene", self.stage.source)
         size = float(values.get("physics:gravityMagnitude", -math.inf))
         way = np.array(values.get("physics:gravityDirection", (0.0, 0.0, 0.0)), float)
         if not np.any(way):

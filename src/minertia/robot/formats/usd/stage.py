@@ -25,6 +25,7 @@ MAX_LAYERS = 500
 MAX_LAYER_BYTES = 200_000_000  # meshes are in there, too
 MAX_TEXT_BYTES = 20_000_000  # a layer of text is parsed as a whole
 MAX_PRIMS = 200_000
+MAX_DEPTH = 500  # of brackets in a text; OpenUSD's parser ends the process at some thousands
 POINTER = b"version https://git-lfs.github.com/spec/"
 COLLIDER = "PhysicsCollisionAPI"
 BODY = "PhysicsRigidBodyAPI"
@@ -173,8 +174,18 @@ def _unreadable(path: Path) -> str | None:
         return "there is no such file"
     if head == POINTER:
         return "it is a Git LFS pointer, not the file itself; fetch it with git lfs pull"
-    most = MAX_LAYER_BYTES if head.startswith((b"PXR-USDC", b"PK")) else MAX_TEXT_BYTES
-    return f"it has {size / 1e6:.0f} MB; at most {most // 1_000_000} MB are read" if size > most else None
+    is_text = not head.startswith((b"PXR-USDC", b"PK"))
+    most = MAX_TEXT_BYTES if is_text else MAX_LAYER_BYTES
+    if size > most:
+        return f"it has {size / 1e6:.0f} MB; at most {most // 1_000_000} MB are read"
+    return f"its prims are more than {MAX_DEPTH} deep" if is_text and _depth(path) > MAX_DEPTH else None
+
+
+def _depth(path: Path) -> int:
+    """Largest depth of brackets in a text."""
+    data = np.frombuffer(path.read_bytes()[: MAX_TEXT_BYTES + 1], np.uint8)
+    opened, closed = (np.isin(data, np.frombuffer(marks, np.uint8)) for marks in (b"{[(", b"}])"))
+    return int(np.cumsum(opened.astype(np.int32) - closed).max(initial=0))
 
 
 def _layer(pxr: Any, path: Path) -> Any:

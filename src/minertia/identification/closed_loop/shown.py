@@ -1,0 +1,107 @@
+"""What logs of commands show of robot and servos, and how measured positions scatter about simulated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.found import LoopFit
+from minertia.identification.closed_loop.judge import steps_of
+from minertia.identification.closed_loop.logs import LoopLog, loop_log
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.simulate import simulated, with_start
+from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, held_out_values
+from minertia.identification.kind import DrawnOutputs, LogReading
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise, Shown, residual_noise
+from minertia.identification.problem.solve import FOLDS
+from minertia.identification.problem.terms import at_joints
+from minertia.identification.remembered import campaign_like
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError, RecordingError
+
+STEP = 1e-3  # s, of simulations: many robots are simulated
+
+
+def shown_by_commands(fit: LoopFit) -> Shown:
+    """Estimates of the unknowns that the motion distinguishes, with their covariance."""
+    model = fit.model
+    kept = [k for k in fit.kept if k < model.count]
+    of_robot = model.linear.standard if model.keeps_links else model.linear.names
+    own = {name: float(fit.theta[k]) for k, name in enumerate(model.names) if name not in of_robot}
+    positive = tuple(name for name, low in zip(model.names, model.lower, strict=True) if name in own and low >= 0)
+    covariance = fit.covariance[np.ix_(kept, kept)]
+    return Shown(model.names, np.eye(model.count)[kept], fit.theta[kept], covariance, own, positive, model.keeps_links)
+
+
+def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog]) -> ResidualNoise:
+    """Residuals of simulated positions: of the fitted logs, and held out by logs or by parts of them."""
+    model, fitted, held = fit.model, [], []
+    by_logs = len(logs) >= LOGS_HELD_OUT
+    for k, log in enumerate(logs):
+        own = _residual(model, fit.theta, log)
+        if own is None:
+            continue
+        counted = own if k >= len(fit.pushed) else np.where(fit.pushed[k][log.rows], np.nan, own)
+        fitted.append((counted, log.period))
+        values = list(_without(fit, k, 1 if by_logs else FOLDS))
+        for theta, part in zip(values, equal_parts(len(own), len(values)), strict=True):
+            again = _residual(model, theta, log)
+            held.append((own if again is None else again)[part])
+    rest = [_residual(model, fit.theta, log) for log in unseen]
+    held += [e for e in rest if e is not None]
+    told = "each fitted log" if by_logs else f"{FOLDS} parts of each fitted log"
+    return residual_noise(model.output_names, fitted, held, told + (" and the validation logs" if unseen else ""))
+
+
+def _without(fit: LoopFit, log: int, parts: int) -> Iterator[Array]:
+    """Values of fits without a log, or without parts of it, one Gauss-Newton step from the estimate."""
+    model = fit.model
+    own = [place for place, k in enumerate(fit.kept) if k < model.count]
+    places = [fit.kept[place] for place in own]
+    for beta, before in held_out_values(fit.part, fit.sigma, log, parts):
+        theta = fit.theta.copy()
+        theta[places] += (beta - before)[own]
+        yield np.clip(theta, model.lower, model.upper)
+
+
+def _residual(model: ServoModel, theta: Array, log: LoopLog) -> Array | None:
+    """Measured less simulated positions of the rows that count; None if the simulation diverges."""
+    steps = steps_of(log, STEP)
+    found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
+    return None if found is None else np.asarray((log.q - found.q)[log.rows])
+
+
+def _fitted_campaign(model: IdentifiedModel, campaign: Campaign) -> Campaign:
+    """Campaign with the effects and known values of a model's fit, whose unknowns are the model's."""
+    robot, choice = model.nominal, model.linear.choice
+    terms = [replace(at_joints(robot, t.symbol, [t.joint], t.settings, t.tag), known=t.is_known) for t in choice.terms]
+    fix = {name: float(value) for name, value in model.campaign.get("fix", {}).items()}
+    return replace(campaign, joints=(), effects=(*choice.own, *terms), fix=fix)
+
+
+def drawn_positions(
+    model: IdentifiedModel, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+) -> Iterator[DrawnOutputs]:
+    """Simulate logs of commands with rows of unknowns, the most probable ones first."""
+    campaign = campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn)
+    for log in campaign.validate:
+        if log.load is not None:
+            raise RecordingError("a model of commands is validated on logs without a load", file=log.name)
+        reading.tell(f"simulating {log.name}")
+        one = loop_log(campaign, log)
+        servos = loop_model(_fitted_campaign(model, campaign), one.period)
+        if list(servos.names) != list(Shown.from_dict(model.evidence[POSTERIOR]["shown"]).names):
+            raise InputError("the unknowns of this model are not those of its campaign: identify again")
+        steps = steps_of(one, STEP)
+        rows = np.clip(values, servos.lower, servos.upper)
+        started = with_start(servos, rows[0], one, steps)
+        motions = (simulated(servos, theta, started, steps, slopes=False) for theta in rows)
+        nothing = np.full(one.q.shape, np.nan)
+        q = np.array([(nothing if motion is None else motion.q)[one.rows] for motion in motions])
+        t = one.period * np.arange(len(one.q))[one.rows]
+        yield DrawnOutputs(log.name, servos.output_names, np.asarray(t, float), one.q[one.rows], q[0], q[1:])

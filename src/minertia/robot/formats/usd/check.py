@@ -1,0 +1,63 @@
+"""Values of a stage that can be what they are for: numbers in the right count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from minertia.io.errors import DescriptionError
+from minertia.robot.formats.usd.attributes import (
+    AXES,
+    CENTRE,
+    EFFECTS,
+    LOWER,
+    MASS,
+    MOMENTS,
+    RAW,
+    SPEEDS,
+    UPPER,
+)
+from minertia.robot.formats.usd.stage import Prim
+
+# attribute -> how many numbers it has, 0 for a single one
+COUNTS: Mapping[str, int] = {
+    **{f"physics:localPos{k}": 3 for k in (0, 1)},
+    **{f"physics:localRot{k}": 4 for k in (0, 1)},
+    **{"physics:gravityDirection": 3, "physics:gravityMagnitude": 0},
+    **{MASS: 0, CENTRE: 3, MOMENTS: 3, AXES: 4},
+    **dict.fromkeys((LOWER, UPPER, *SPEEDS, *RAW.values(), "urdf:limit:effort"), 0),
+    **{name.format(word): 0 for names in EFFECTS.values() for name in names for word in ("angular", "linear")},
+    **{f"drive:{word}:physics:maxForce": 0 for word in ("angular", "linear")},
+    **{"newton:mimicCoef0": 0, "newton:mimicCoef1": 0, "minertia:follows:offset": 0},
+    **{"minertia:gravity": 3},
+}
+WORDS = {0: "a number", 3: "three numbers", 4: "four numbers"}
+# attributes in which "infinite" stands for "not given", or "no limit"
+ENDLESS = (
+    *(CENTRE, LOWER, UPPER, *SPEEDS, "physics:gravityMagnitude", "urdf:limit:effort"),
+    *(f"drive:{word}:physics:maxForce" for word in ("angular", "linear")),
+)
+
+
+def check_values(prim: Prim, what: str, source: str) -> None:
+    """Raise an error for a value that is not what its attribute holds."""
+    for name, value in prim.values.items():
+        count = COUNTS.get(name, -1)
+        if name.startswith(("physxMimicJoint:", "limit:")):
+            count = 0
+        if count >= 0 and not _fits(value, count, name in ENDLESS or name.startswith("limit:")):
+            raise DescriptionError(f"{what}: {name} is not {WORDS[count]}; correct it", file=source)
+    axis = prim.values.get("physics:axis", "X")
+    if axis not in ("X", "Y", "Z"):
+        raise DescriptionError(f"{what}: physics:axis is neither X, Y nor Z; correct it", file=source)
+
+
+def _fits(value: Any, count: int, endless: bool) -> bool:
+    parts = value if isinstance(value, tuple) else (value,)
+    if isinstance(value, tuple) != (count > 0) or len(parts) != max(count, 1):
+        return False
+    return all(
+        isinstance(v, int | float) and not isinstance(v, bool) and (math.isfinite(v) or (endless and not math.isnan(v)))
+        for v in parts
+    )

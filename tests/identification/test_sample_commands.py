@@ -1,0 +1,86 @@
+"""Robots and servos drawn from fits of commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.identification.bands import predict_bands, summary
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.options import Command
+from minertia.identification.samples import Samples, read_samples
+from minertia.robot.inertia import impossible
+from minertia.simulation.sample_files import mjx_arrays
+from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, recorded
+from tests.shared import SHARED, needs_shared
+
+FILE = ARM.with_parameters(dict(BODIES))
+PLANTED = Campaign(FILE, command=Command(**GAINS, delay=0.0075), links="robot")
+ASKED = Command(kp="?", kd="?", delay="?")
+
+
+@cache
+def samples() -> Samples:
+    """Links of the file, with servos and friction to find."""
+    campaign = replace(PLANTED, command=ASKED, train=[recorded(PLANTED, seed=0)])
+    return mi.identify(campaign).sample(150)
+
+
+def test_servos_are_drawn_and_links_of_the_file_stay(tmp_path):
+    found = samples()
+    assert np.allclose(found.tens[:, 0, 9], 2.0) and np.ptp(found.tens, axis=0).max() == 0
+    servos = found.servos()
+    for key, names in (("kp", ("KP1", "KP2")), ("kd", ("KD1+FV1", "KD2+FV2"))):
+        truth = [TRUE[name] for name in names]
+        spread = servos[key].std(axis=0)
+        assert np.all(spread > 0) and np.all(
+            np.abs(servos[key].mean(axis=0) - truth) < 4 * spread + 0.01 * np.array(truth)
+        )
+    assert servos["delay"].std() > 0 and np.all(servos["delay"] >= 0)
+    found.save(tmp_path / "samples.npz")
+    assert np.array_equal(read_samples(tmp_path).servos()["kp"], servos["kp"])
+
+
+def test_bands_of_simulated_positions_hold_an_unseen_log():
+    whole = summary(predict_bands(samples(), [recorded(PLANTED, seed=3)]))
+    assert whole["prediction"]["covered"] > 0.85
+    assert whole["values"]["width"] < whole["prediction"]["width"]
+
+
+def test_mjx_arrays_have_the_gains_of_each_robot():
+    pytest.importorskip("mujoco")
+    text, arrays = mjx_arrays(samples())
+    assert "<position" in text
+    assert np.allclose(arrays["actuator_gainprm"][:, :, 0], samples().servos()["kp"])
+    assert np.allclose(arrays["actuator_biasprm"][:, :, 2], -samples().servos()["kd"])
+
+
+@pytest.mark.slow
+def test_fitted_links_are_drawn_as_possible_bodies():
+    campaign = replace(
+        PLANTED, links="physical", command=Command(**GAINS, delay="?"), train=[recorded(PLANTED, seed=0)]
+    )
+    found = mi.identify(campaign).sample(150)
+    assert found.tens.std(axis=0).max() > 0
+    assert all(impossible(ten) is None and ten[9] > 0 for row in found.tens for ten in row.tolist())
+
+
+@pytest.mark.slow
+@needs_shared
+@pytest.mark.parametrize(("fitted", "kept"), [("[:14]", "[14:]"), ("[10:]", "[:10]")])
+def test_a_real_quadruped_stays_in_its_band(fitted, kept):
+    """Twelve joints, no more than a factor wider than the narrowest band that covers."""
+    robot = mi.read_robot(SHARED / "robots" / "go2.mjcf.xml", base="fixed")
+    log = SHARED / "data" / "go2_iit" / "go2_middle.csv.gz"
+    found = mi.identify(Campaign(robot, f"{log}{fitted}", command=Command(kp=20.0, kd=1.5))).sample(200)
+    (bands,) = predict_bands(found, [f"{log}{kept}"])
+    own = bands.bands["prediction"]
+    off = np.abs(bands.measured - (own.lower + own.upper) / 2)
+    narrowest = 2 * np.quantile(off, 0.95, axis=0).mean()
+    covered, width = (summary([bands])["prediction"][key] for key in ("covered", "width"))
+    print(fitted, covered, width / narrowest)
+    assert 0.9 < covered < 0.99 and width < 1.5 * narrowest
