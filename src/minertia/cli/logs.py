@@ -34,7 +34,7 @@ def check_log(
     from minertia.identification.logs.header import MOTOR_SIDE, UNIT_UNKNOWN, read_to_audit
     from minertia.report.identification_tables import finding_notes
 
-    robot = None if robot_name is None else read_given(robot_name)
+    robot = None if robot_name is None else read_given(robot_name).on_ground
     columns = columns_beside(path) if how[0] is None else read_columns(how[0])
     columns = columns if how[1] is None else replace(columns, topic=how[1])
     recording = read_to_audit(path, robot, columns, drop_torn=drop_torn)
