@@ -162,6 +162,19 @@ def _efforts(robot, log):
     return replace(log, tau=tau + 0.01 * rng.normal(size=tau.shape))
 
 
+def test_known_values_stay_as_they_are():
+    """A mass and friction that the campaign fixes are those of every robot."""
+    own = case()
+    truth = dict(zip(own.truth.columns(True, True), own.truth.parameter_vector(True, True).tolist(), strict=True))
+    fix = {"M2": truth["M2"], "FC1": truth["FC1"]}
+    found = mi.identify(mi.Campaign(own.file, [own.log(0)], effects=["rotor", "viscous", "coulomb"], fix=fix)).sample(
+        120
+    )
+    assert np.all(found.values("FC1") == truth["FC1"])
+    assert np.allclose(found.values("M2"), truth["M2"], rtol=2e-3)
+    assert found.values("M1").std() > 0.05 * truth["M1"]
+
+
 def test_bands_of_few_robots_are_refused():
     few = sample_model(case().result.model(), SampleOptions(n=20))
     with pytest.raises(InputError, match="at least 100"):

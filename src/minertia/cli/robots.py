@@ -146,7 +146,7 @@ def check(
     if is_log(robot_or_log):
         if of is None:
             refuse_stated(how, "name the robot of the log with --robot")
-        robot = None if of is None else read_given(of, how, snap)
+        robot = None if of is None else read_given(of, how, snap).on_ground
         check_log(robot_or_log, robot, columns, reading, as_json=as_json)
         return
     is_no_log = f"this applies to a log; '{robot_or_log}' does not have the extension of one"

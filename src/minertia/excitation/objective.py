@@ -216,7 +216,7 @@ class Objective:
             if not rooms.min() > 0:
                 return INFINITE
             wall -= weight * float(np.log(rooms).sum())
-            slopes += np.array(constraint.slopes(*state, -weight / (rooms * self.tight)))
+            slopes += np.array(constraint.slopes(state[0], state[1], state[2], -weight / (rooms * self.tight)))
         return wall
 
     def _clearance_wall(self, x: Array, weight: float) -> tuple[float, Array]:

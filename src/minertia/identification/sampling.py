@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.campaigns.read import recorded_campaign
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.posterior.draw import draw
@@ -76,9 +75,9 @@ def shown_by(model: IdentifiedModel) -> Shown:
 
 def _fixed(model: IdentifiedModel) -> tuple[Mapping[str, float], Array]:
     """Known values by name, and the usual effort of each joint."""
-    campaign = recorded_campaign(model.nominal, model.campaign)
     linear = model.linear
-    own = {k: v for k, v in campaign.fix.items() if k in linear.standard or k in linear.names}
+    fix = model.campaign.get("fix", {})
+    own = {name: float(v) for name, v in fix.items() if name in linear.standard or name in linear.names}
     rows = model.evidence.get("training", {}).get("per_joint", ())
     effort = [r["rmse"] / r["relative"] if r.get("relative") else 1.0 for r in rows]
     usual = effort if len(effort) == len(linear.rows) and LOOPS not in model.evidence else np.ones(len(linear.rows))

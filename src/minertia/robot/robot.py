@@ -142,6 +142,11 @@ class Robot:
         return len(self.independent)
 
     @property
+    def on_ground(self) -> Robot:
+        """The robot with a fixed base, whose coordinates are those of the joints alone."""
+        return replace(self, base="fixed") if self.is_floating else self
+
+    @property
     def is_floating(self) -> bool:
         """Whether the base moves freely."""
         return self.base == "floating"

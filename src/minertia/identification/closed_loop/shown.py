@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.identification.campaigns.campaign import LogLike
+from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import steps_of
@@ -17,8 +17,9 @@ from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, held_out_values
 from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.posterior.shown import ResidualNoise, Shown, residual_noise
+from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise, Shown, residual_noise
 from minertia.identification.problem.solve import FOLDS
+from minertia.identification.problem.terms import at_joints
 from minertia.identification.remembered import campaign_like
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, RecordingError
@@ -75,6 +76,14 @@ def _residual(model: ServoModel, theta: Array, log: LoopLog) -> Array | None:
     return None if found is None else np.asarray((log.q - found.q)[log.rows])
 
 
+def _fitted_campaign(model: IdentifiedModel, campaign: Campaign) -> Campaign:
+    """Campaign with the effects and known values of a model's fit, whose unknowns are the model's."""
+    robot, choice = model.nominal, model.linear.choice
+    terms = [replace(at_joints(robot, t.symbol, [t.joint], t.settings, t.tag), known=t.is_known) for t in choice.terms]
+    fix = {name: float(value) for name, value in model.campaign.get("fix", {}).items()}
+    return replace(campaign, joints=(), effects=(*choice.own, *terms), fix=fix)
+
+
 def drawn_positions(
     model: IdentifiedModel, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> Iterator[DrawnOutputs]:
@@ -85,8 +94,8 @@ def drawn_positions(
             raise RecordingError("a model of commands is validated on logs without a load", file=log.name)
         reading.tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
-        servos = loop_model(replace(campaign, joints=()), one.period)
-        if servos.count != values.shape[1]:
+        servos = loop_model(_fitted_campaign(model, campaign), one.period)
+        if list(servos.names) != list(Shown.from_dict(model.evidence[POSTERIOR]["shown"]).names):
             raise InputError("the unknowns of this model are not those of its campaign: identify again")
         steps = steps_of(one, STEP)
         rows = np.clip(values, servos.lower, servos.upper)
