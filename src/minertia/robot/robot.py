@@ -449,7 +449,8 @@ class Robot:
         if not self.has_parameters:
             raise MissingParameters(
                 f"the robot '{self.name}' has no inertial parameters, so its torques cannot be computed; give "
-                "masses and inertias in the robot file, or derive base parameters, which need only the geometry"
+                "masses and inertias in the robot file (a bundled robot: write one with 'minertia convert'), or derive "
+                "base parameters, which need only the geometry"
             )
         chi = [self._link_values(self.base_link)] if self.is_floating else []
         for j, link in enumerate(self.links):
