@@ -200,6 +200,21 @@ class Robot:
         """Index of the coordinate that determines joint j; the first if there are several."""
         return self.shares(j)[0][0]
 
+    @cached_property
+    def described(self) -> Robot:
+        """Robot with its frames before a calibration; the robot itself if it was not calibrated.
+
+        Corrections turn exactly parallel axes into nearly parallel ones, which would make parameters identifiable in
+        theory alone.
+        """
+        if self.corrections is None:
+            return self
+        joints = list(self.joints)
+        own = zip(self.corrections.indices[1:], self.corrections.joints[1:], strict=True)  # the first is not corrected
+        for j, before in own:
+            joints[j] = replace(joints[j], R=before.R, p=before.p)
+        return replace(self, joints=tuple(joints), corrections=None)
+
     def corrected(self, q: Sequence[Scalar]) -> list[Scalar]:
         """Positions of the coordinates [rad, m] where encoders read q, by the corrections of a calibration."""
         found, own = list(q), self.corrections
