@@ -135,6 +135,15 @@ export interface FloorTable {
   [key: string]: unknown;
 }
 
+export interface FloatingTable {
+  rows?: "all" | "base" | "joints" | "projected" | "?" | null;
+  gyro?: string | "?" | null;
+  accelerometer?: string | "?" | null;
+  at?: (number | "?")[] | null;
+  attitude?: string | "?" | null;
+  [key: string]: unknown;
+}
+
 export interface CalibrationTable {
   levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission" | "?")[] | null;
   tip?: string | "?" | null;
@@ -167,6 +176,7 @@ export interface CampaignTables {
   command: CommandTable;
   elastic: ElasticTable;
   floor: FloorTable;
+  floating: FloatingTable;
   calibration: CalibrationTable;
   wrench: WrenchTable;
 }
@@ -951,6 +961,48 @@ export const OPTIONS = {
       "low": 100.0,
       "high": 10000000.0,
       "default": 10000.0
+    }
+  },
+  "floating": {
+    "rows": {
+      "help": "Equations: of all coordinates, base or joints, or all projected to remove contact forces.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "all",
+        "base",
+        "joints",
+        "projected"
+      ],
+      "default": null
+    },
+    "gyro": {
+      "help": "Columns of the angular velocity in base axes [rad/s].",
+      "unit": "",
+      "type": "text",
+      "default": "gyro_{k}"
+    },
+    "accelerometer": {
+      "help": "Columns of acceleration less gravity [m/s^2].",
+      "unit": "",
+      "type": "text",
+      "default": "accel_{k}"
+    },
+    "at": {
+      "help": "Position of the accelerometer in the base.",
+      "unit": "m",
+      "type": "file",
+      "default": [
+        0.0,
+        0.0,
+        0.0
+      ]
+    },
+    "attitude": {
+      "help": "Columns of the base's quaternion in the world.",
+      "unit": "",
+      "type": "text",
+      "default": "base_q{k}"
     }
   },
   "calibration": {
