@@ -13,6 +13,8 @@ from minertia.codegen.programs import build
 from minertia.codegen.setting import setting_of
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics.model import inverse_dynamics
+from minertia.excitation.excite import excite, family_of
+from minertia.excitation.options import MotionSearch, MotionShape
 from minertia.identification.geometry.chain import chain_of, exponential, moved
 from minertia.identification.geometry.files import write_corrected
 from minertia.identification.geometry.joints import joint_columns
@@ -138,3 +140,12 @@ def test_files_have_the_torques_of_the_corrected_robot(source, tmp_path, monkeyp
     if source == "arm.xml":
         with pytest.raises(MinertiaError, match="keeps its frames"):
             mi.write_robot(robot, tmp_path / "filled.xml", template=tmp_path / source)
+
+
+def test_an_excitation_trajectory_is_found_for_the_corrected_robot():
+    """Axes that corrections turn by some mrad identify no rotor inertia that parallel axes do not."""
+    chain, *_, robot = calibrated("ur10e")
+    counts = [mi.base_parameters(r, rotors=True).count for r in (chain.robot, robot.described, robot)]
+    assert counts[0] == counts[1] < counts[2]
+    found = excite(robot, family_of(MotionShape(duration=8.0)), search=MotionSearch(starts=1))
+    assert found.condition < 1e3

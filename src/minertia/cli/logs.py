@@ -65,6 +65,8 @@ def check_log(
         say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
         unit = "an unknown unit" if UNIT_UNKNOWN in recording.notes else recording.effort_unit
         say(f"{recording.summary(unit)}: {problem_count(problems)}")
+        if UNIT_UNKNOWN in recording.notes:
+            say("identify needs the unit: give effort_unit (Nm, N or A) in [columns] of the campaign or column file")
     if problems:
         raise typer.Exit(1)
 

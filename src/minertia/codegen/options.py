@@ -79,7 +79,7 @@ class CodeSearch(Declared):
     """Options of the search for fewer operations."""
 
     effort: float = option(
-        0.0, "Search time for fewer operations, per program [s].", unit="s", range=(0, 1e6), command="effort"
+        0.0, "Search time for fewer operations, per program.", unit="s", range=(0, 1e6), command="search-time"
     )
     seed: int = option(0, "Random seed of the search.", range=(0, 2**63), command="seed")
     representatives: Mapping[str, Any] = option(
