@@ -88,7 +88,7 @@ def _prior_share(posterior: Posterior, x: Array, seed: int) -> Array:
     """Share of the prior's variance that is left in each value, by quartiles; 0 for values that do not vary."""
     z = np.random.default_rng([seed, 1]).normal(size=(PRIOR_DRAWS, posterior.space.size))
     own, before = (np.ptp(np.quantile(v, MIDDLE, axis=0), axis=0) for v in (x, posterior.space.values(z)))
-    return np.clip(np.divide(own, before, out=np.zeros(x.shape[1]), where=before > 0) ** 2, 0.0, 1.0)
+    return np.asarray(np.clip(np.divide(own, before, out=np.zeros(x.shape[1]), where=before > 0) ** 2, 0.0, 1.0))
 
 
 def _prior(posterior: Posterior, best: Array, options: SampleOptions) -> dict[str, Any]:

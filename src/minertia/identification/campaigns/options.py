@@ -488,7 +488,7 @@ class CampaignOptions(Declared):
     floating: FloatingOptions = option(factory=FloatingOptions, table="floating")
     contacts: tuple[ContactOptions, ...] = option(
         (),
-        "Contacts of a [floating base](howto/legs.md): tables `[[contact]]`.",
+        "Contacts of [legs](howto/legs.md): tables `[[contact]]`.",
         table="",
         key="contact",
     )
