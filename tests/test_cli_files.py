@@ -283,7 +283,7 @@ READS: dict[str, tuple[tuple[object, ...], tuple[str, ...], tuple[str, ...]]] = 
                ("--out excitation.csv", "--out excitation.html", "--out excitation.json", "--pdf")),
     "rehearse": (("rehearse", "arm.urdf", "--limits", "limits.toml"), ("arm.urdf", "limits.toml"),
                  ("--out rehearsal.html", "--out training-motion.csv", "--pdf")),
-    "run": (("run", "arm.urdf", "motion.csv", "--rehearsed", "other.toml", "--watch", "prior.toml"),
+    "run": (("run", "arm.urdf", "motion.csv", "--rehearsed", "other.toml", "--levels", "prior.toml"),
             ("arm.urdf", "motion.csv", "other.toml", "prior.toml"), ("--out run.toml", "--out run-100.csv")),
     "generate": (("generate", "arm.urdf"), ("arm.urdf",), ("--out README.md", "--out Makefile")),
     "fleet drift": (("fleet", "drift", "--store", "store"), ("store/fleet.toml", "store/records/r1.parquet"),

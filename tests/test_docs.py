@@ -34,7 +34,7 @@ FOLLOWED = [*(DOCS / f"{name}.md" for name in NAMED), *sorted((DOCS / "howto").g
 # the tutorial walks through every step; these go farther along one of them
 FURTHER = (
     *("payload", "coupled-wrist", "currents", "fleet", "other-programs", "python", "run", "urdf", "watch"),
-    *("extending", "matlab", "ros2", "sim-to-real"),
+    *("extending", "matlab", "ros2", "sim-to-real", "usd"),
 )
 LONG = ("identification", *(f"howto/{name}" for name in FURTHER))
 WITHOUT_COMMANDS = ("howto/troubleshooting",)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
+from minertia.cli.former_options import with_current_names
 from minertia.cli.options import (
     WORD_LISTS,
     Gravity,
@@ -45,7 +46,7 @@ class GreedyCommand(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Repeat the option name before each value, as the parser requires."""
-        return super().parse_args(ctx, repeated(args))
+        return super().parse_args(ctx, repeated(with_current_names(ctx.info_name or "", args)))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help text, including the known values of options whose value lists are loaded only for it."""

@@ -34,7 +34,7 @@ def check_log(
     from minertia.identification.logs.header import MOTOR_SIDE, UNIT_UNKNOWN, read_to_audit
     from minertia.report.identification_tables import finding_notes
 
-    robot = None if robot_name is None else read_given(robot_name)
+    robot = None if robot_name is None else read_given(robot_name).on_ground
     columns = columns_beside(path) if how[0] is None else read_columns(how[0])
     columns = columns if how[1] is None else replace(columns, topic=how[1])
     recording = read_to_audit(path, robot, columns, drop_torn=drop_torn)
@@ -65,6 +65,8 @@ def check_log(
         say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
         unit = "an unknown unit" if UNIT_UNKNOWN in recording.notes else recording.effort_unit
         say(f"{recording.summary(unit)}: {problem_count(problems)}")
+        if UNIT_UNKNOWN in recording.notes:
+            say("identify needs the unit: give effort_unit (Nm, N or A) in [columns] of the campaign or column file")
     if problems:
         raise typer.Exit(1)
 

@@ -241,4 +241,7 @@ def _say_gains(found: DriveGains) -> None:
         (joint, f"{gain:.5g}", f"{d:.2g}")
         for joint, gain, d in zip(found.joints, found.gains, found.deviations, strict=True)
     )
-    say_table(Table(("joint", "effort per logged unit", "deviation"), rows, right=(1, 2)))
+    say_table(Table(("joint", "gain [N m or N per logged unit]", "standard deviation"), rows, right=(1, 2)))
+    say("For [drive] of the campaign file:")
+    say(f"gains = [{', '.join(f'{gain:.5g}' for gain in found.gains)}]")
+    say(f"gain_deviations = [{', '.join(f'{d:.2g}' for d in found.deviations)}]")

@@ -42,8 +42,8 @@ Rehearsed = Annotated[
 Levels = Annotated[
     Path | None,
     option(
-        "watch",
-        "LEVELS",
+        "levels",
+        "FILE",
         "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT must then be the model.",
     ),
 ]
@@ -194,7 +194,7 @@ class _Listener:
 
         known = read_levels(levels)
         if not driver.effort.startswith("tau"):
-            raise MinertiaError("monitoring needs efforts in N m or N, but this driver reports currents; omit --watch")
+            raise MinertiaError("monitoring needs efforts in N m or N, but this driver reports currents; omit --levels")
         if abs(known.rate * driver.period - 1) > SAME_RATE:
             raise MinertiaError(
                 f"the noise levels are for {known.rate:.4g} samples per second, but the robot is sampled "

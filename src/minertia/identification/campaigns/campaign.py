@@ -21,6 +21,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, read_recording
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
+from minertia.identification.problem.linear import BASE_ROWS
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.terms import read_effect, read_joints
 from minertia.io.errors import CampaignError, InputError, UnknownName
@@ -184,6 +185,14 @@ class Campaign(CampaignOptions):
         assert isinstance(self.columns, ColumnMap)
         return self.columns
 
+    @property
+    def efforts(self) -> tuple[str, ...] | None:
+        """Names of the efforts that are fitted, those of a floating base among them; None for all."""
+        if not self.robot.is_floating:
+            return tuple(self.joints) or None  # type: ignore[arg-type]
+        only = {"base": BASE_ROWS, "joints": self.robot.coordinate_names}
+        return only.get(str(self.floating.rows))
+
     def without_torn_rows(self) -> Campaign:
         """Campaign that drops malformed rows of its logs."""
         return replace(self, columns=replace(self.map, drop_torn=True))
@@ -202,7 +211,7 @@ class Campaign(CampaignOptions):
     def as_logged(self, log: Log, *, effort: bool = True) -> Recording:
         """Recording of a log without repairs; effort: whether missing efforts raise an error."""
         if log.file is not None:
-            recording = read_recording(log.file, self.robot, self.map, effort=effort)
+            recording = read_recording(log.file, self.robot.on_ground, self.map, effort=effort)
         else:
             assert isinstance(log.source, Recording)
             recording = log.source

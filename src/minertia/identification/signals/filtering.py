@@ -73,7 +73,8 @@ class Motion:
     applies it.  channels: other logged signals, filtered like positions.  direction: sign of the velocities at
     the rate of the log, passed through the low-pass of the efforts (on = "signals"), so that dry-friction columns
     are filtered like the efforts; None if it was not requested.  instants: times at which the efforts of an
-    evaluated block are compared [s]; None in a fitted block.
+    evaluated block are compared [s]; None in a fitted block.  projection (N, efforts, efforts): removes unmeasured
+    contact forces, already applied to `tau`; None where there are none.
     """
 
     t: Array
@@ -88,9 +89,10 @@ class Motion:
     channels: Mapping[str, Array] = field(default_factory=dict)
     direction: Array | None = None
     instants: Array | None = None
+    projection: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in (*SIGNALS, "direction", "instants"):
+        for name in (*SIGNALS, "direction", "instants", "projection"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "channels", {name: frozen_array(v) for name, v in self.channels.items()})
@@ -125,7 +127,8 @@ class Motion:
         """Motion of a range of samples, all of which are retained."""
         arrays = {name: getattr(self, name)[rows] for name in SIGNALS}
         channels = {name: values[rows] for name, values in self.channels.items()}
-        return replace(self, **arrays, channels=channels, keep=(0, 0, 0))  # type: ignore[arg-type]
+        projection = None if self.projection is None else self.projection[rows]
+        return replace(self, **arrays, channels=channels, keep=(0, 0, 0), projection=projection)  # type: ignore[arg-type]
 
     def followed_by(self, other: Motion) -> Motion:
         """Join this block with the next one; all of its samples are retained."""
