@@ -1259,7 +1259,7 @@ export const JOBS = {
   },
   "propose": {
     "logs": {
-      "help": "Logs to read, by key.",
+      "help": "Logs to read, by their keys in the project.",
       "unit": "",
       "type": "key",
       "otherwise": "all",
@@ -1270,24 +1270,24 @@ export const JOBS = {
   "identify": {},
   "validate": {
     "model": {
-      "help": "Model, by key.",
+      "help": "Identified model, by its key in the project.",
       "unit": "",
       "type": "key"
     },
     "logs": {
-      "help": "Validation logs, by key.",
+      "help": "Validation logs, by their keys in the project.",
       "unit": "",
       "type": "key"
     }
   },
   "calibrate": {
     "measurements": {
-      "help": "Files of measurements to fit, by key.",
+      "help": "Measurement files to fit, by their keys in the project.",
       "unit": "",
       "type": "key"
     },
     "validate": {
-      "help": "Validation measurements, by key.",
+      "help": "Validation measurements, by their keys in the project.",
       "unit": "",
       "type": "key",
       "otherwise": "none: held-out regions",
@@ -1763,7 +1763,7 @@ export const JOBS = {
   },
   "generate": {
     "model": {
-      "help": "Model, by key.",
+      "help": "Identified model, by its key in the project.",
       "unit": "",
       "type": "key",
       "otherwise": "the robot of the robot file",
@@ -1967,7 +1967,7 @@ export const JOBS = {
   },
   "control": {
     "arm": {
-      "help": "Model of the arm, by key.",
+      "help": "Identified model of the arm, by its key in the project.",
       "unit": "",
       "type": "key",
       "otherwise": "the robot of the robot file",
@@ -2013,7 +2013,7 @@ export const JOBS = {
   },
   "fleet": {
     "store": {
-      "help": "Store of the folder, by key.",
+      "help": "Fleet store, by its key in the project.",
       "unit": "",
       "type": "key"
     },

@@ -32,7 +32,11 @@ After = Annotated[
 ]
 AfterMotion = Annotated[
     list[Path] | None,
-    option("after-motion", "CSV...", "Trajectories written earlier by this command, used in the same way."),
+    option(
+        "after-motion",
+        "CSV...",
+        "Trajectories written earlier by this command, whose information is added to that of the new one.",
+    ),
 ]
 MotionFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Output folder for the trajectory and its report page.")

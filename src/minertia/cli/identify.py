@@ -97,7 +97,7 @@ def validate(
         typer.Option(
             "--band",
             metavar="LEVEL",
-            help="For samples: level of the bands; default: 0.95.",
+            help="With samples of a model: probability of the prediction bands; default: 0.95.",
             callback=finite,
             show_default=False,
         ),

@@ -188,7 +188,8 @@ def convert(
         typer.Option(
             "--template",
             metavar="FILE",
-            help="Template in the format of OUT: copied, with only the parameters changed; a USD stage is overridden.",
+            help="Template in the format of OUT: copied with only the parameters changed; "
+            "for USD, a layer that overrides it is written.",
             show_default=False,
         ),
     ] = None,

@@ -22,7 +22,8 @@ class CodeModel(Declared):
 
     parameters: str = option(
         "baked",
-        "Parameters of the code: standard, base or mlc parameters as run-time inputs, or constants compiled into it.",
+        "Parameters of the code: standard, base or mlc (minimal linear combination) parameters as run-time "
+        "inputs, or constants compiled into it.",
         choices=PARAMETERS,
         command="parameters",
     )
