@@ -313,7 +313,7 @@ def projections(unknown: Array, sizes: Array) -> Array:
 
 def _noise(x: Array, rate: float, cutoff: float) -> Array:
     """Noise of each column below the cut-off, at least a thousandth of its size."""
-    return np.maximum(white_noise(x, rate, cutoff), 1e-3 * np.sqrt(np.mean(x**2, axis=0)) + 1e-9)
+    return np.asarray(np.maximum(white_noise(x, rate, cutoff), 1e-3 * np.sqrt(np.mean(x**2, axis=0)) + 1e-9))
 
 
 def _base_noise(robot: Robot, raw: Array, rate: float, cutoff: float) -> Array:
