@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.robot.effects import EFFECTS, Effect
+from minertia.robot.effect import Effect
+from minertia.robot.effects import EFFECTS
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
 

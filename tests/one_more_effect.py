@@ -1,6 +1,6 @@
-"""Run by `test_one_more_effect.py` with a copy of the package that has three more rows in its table of effects.
+"""Run by `test_one_more_effect.py` with three more rows in the table of effects.
 
-Everything that computes with effects must have them: nothing here or in the copy is told of them but by their rows.
+Everything that computes with effects must have them: nothing here or in the package is told of them but by their rows.
 """
 
 from __future__ import annotations
@@ -119,4 +119,3 @@ if __name__ == "__main__":
     plant()
     efforts(out)
     servo(out)
-    print(minertia.__file__)

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from minertia.cli import app, demo, root
+from minertia.cli.former_options import FORMER, with_current_names
 from minertia.dynamics.model import inverse_dynamics
 from minertia.io.errors import MissingExtra
 from minertia.io.files import FileError, edit_file
@@ -85,7 +86,7 @@ def test_methods_friction_keep_and_numbers(run: Run, arm: Path, method: str) -> 
 
 
 def test_floating_base(run: Run, arm: Path) -> None:
-    assert json.loads(run("base", arm, "--floating", "--json")[1])["columns"][0] == "XX0"
+    assert json.loads(run("base", arm, "--base", "floating", "--json")[1])["columns"][0] == "XX0"
 
 
 def test_classes_in_the_frames_of_the_file(run: Run, arm: Path) -> None:
@@ -385,3 +386,13 @@ def test_what_holds_for_several_joints_is_said_once(run: Run, tmp_path: Path) ->
     lines = [line for line in err.splitlines() if "rotor inertia" in line]
     assert code == 0 and len(lines) == 1
     assert lines[0].startswith("warning: joints 'j1', 'j2', 'j3', 'j4', 'j5', 'j6': ")
+
+
+@pytest.mark.parametrize(("command", "former"), sorted(FORMER))
+def test_former_names_of_options_are_accepted_with_a_warning(run: Run, command: str, former: str, capsys) -> None:
+    today = FORMER[command, former]
+    given = ["arm.urdf", f"{former}=1", "--", former]
+    assert with_current_names(command, given) == ["arm.urdf", f"{today}=1", "--", former]
+    assert f"{former} of minertia {command} is now {today}" in capsys.readouterr().err
+    _, told, _ = run(command, "--help")
+    assert f"  {today} " in told and f"  {former} " not in told

@@ -31,9 +31,9 @@ QUICK = ("--starts", 1, "--samples", 40, "--duration", 4, "--harmonics", 2, "--n
 # command -> its words, those of another run into the same place, and the files it writes into OUT
 WRITES: dict[str, tuple[tuple[object, ...], tuple[object, ...], tuple[str, ...]]] = {
     "base": (("base", "planar2r", "--html", "OUT/page.html"), ("--rotors",), ("page.html",)),
-    "convert": (("convert", "ARM/arm.urdf", "OUT/new.toml"), ("--floating",), ("new.toml",)),
-    "convert to URDF": (("convert", "ARM/arm.urdf", "OUT/new.urdf"), ("--floating",), ("new.urdf",)),
-    "convert to MJCF": (("convert", "ARM/arm.urdf", "OUT/new.xml"), ("--floating",), ("new.xml",)),
+    "convert": (("convert", "ARM/arm.urdf", "OUT/new.toml"), ("--base", "floating"), ("new.toml",)),
+    "convert to URDF": (("convert", "ARM/arm.urdf", "OUT/new.urdf"), ("--base", "floating"), ("new.urdf",)),
+    "convert to MJCF": (("convert", "ARM/arm.urdf", "OUT/new.xml"), ("--base", "floating"), ("new.xml",)),
     "campaign new": (("campaign", "new", "ARM/arm.urdf", "ARM/a.csv", "--out", "OUT/new.toml"), ("ARM/b.csv",),
                      ("new.toml",)),
     "generate": (("generate", "planar2r", "--parameters", "base", "--out", "OUT"), ("--friction",),
@@ -283,7 +283,7 @@ READS: dict[str, tuple[tuple[object, ...], tuple[str, ...], tuple[str, ...]]] = 
                ("--out excitation.csv", "--out excitation.html", "--out excitation.json", "--pdf")),
     "rehearse": (("rehearse", "arm.urdf", "--limits", "limits.toml"), ("arm.urdf", "limits.toml"),
                  ("--out rehearsal.html", "--out training-motion.csv", "--pdf")),
-    "run": (("run", "arm.urdf", "motion.csv", "--rehearsed", "other.toml", "--watch", "prior.toml"),
+    "run": (("run", "arm.urdf", "motion.csv", "--rehearsed", "other.toml", "--levels", "prior.toml"),
             ("arm.urdf", "motion.csv", "other.toml", "prior.toml"), ("--out run.toml", "--out run-100.csv")),
     "generate": (("generate", "arm.urdf"), ("arm.urdf",), ("--out README.md", "--out Makefile")),
     "fleet drift": (("fleet", "drift", "--store", "store"), ("store/fleet.toml", "store/records/r1.parquet"),

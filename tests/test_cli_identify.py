@@ -131,7 +131,7 @@ def test_without_the_studio_the_rest_is_written_and_said(run, arm, tmp_path, no_
 
 @pytest.mark.parametrize("options", [
     ("--physical",), ("--estimator", "ridge", "--prior", "robot"), ("--fix", "FC1=0.4", "FC2=0.2"),
-    ("--joints", "elbow"), ("--effects", "FV,FC1"), ("--cutoff", "15", "--rate", "50"),
+    ("--joints", "elbow"), ("--effects", "FV,FC1"), ("--cutoff", "15", "--fit-rate", "50"),
     *(pytest.param(more, marks=pytest.mark.slow) for more in (
         ("--estimator", "robust"), ("--physical", "--prior", "robot"), ("--joints", "2"),
         ("--effects", "viscous,coulomb"), ("--gravity", "0", "0", "-9.81"))),

@@ -45,7 +45,7 @@ def test_coarse_encoders_are_named_on_the_page(run: Run, tmp_path: Path) -> None
     """The heavy slide: fine encoders leave the noise alone, coarse ones stir up what the page then explains."""
     pytest.importorskip("mujoco")
     args = ("--limits", "position=0.2", "--limits", "velocity=0.2", "--limits", "acceleration=1", "--rate", 500)
-    args += ("--duration", 4, "--harmonics", 3, "--payload", 5, "--json")
+    args += ("--duration", 4, "--harmonics", 3, "--load", 5, "--json")
     told = {}
     for name, more in (("fine", ()), ("coarse", ("--resolution", 1e-5))):
         code, out, err = run("rehearse", "emps", *args, *more, "--out", tmp_path / name)
@@ -91,7 +91,7 @@ def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pyt
         (("puma560_physical", "--delay", -1), "delay"),
         (("puma560_physical", "--stribeck", "nan"), "stribeck"),
         (("puma560_physical", "--resolution", -1), "resolution"),
-        (("puma560_physical", "--payload", 0), "--payload must be a number above 0 [kg]"),
+        (("puma560_physical", "--load", 0), "--load must be a number above 0 [kg]"),
         (("puma560_physical", "--cutoff", 900), "needs a rate above"),
         (("panda",), "no inertial parameters"),
         (("puma560_physical", "--limits", "velocity=0"), "'velocity' must be a number above 0"),

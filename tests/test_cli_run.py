@@ -175,7 +175,7 @@ def test_a_watch_beside_the_run_says_what_it_sees(run: Run, folder: Path, tmp_pa
     names, options = robot.coordinate_names, WatchOptions(per_hour=1e4, block=0.05)
     levels = WatchLevels(names, 125.0, (1e-6,) * 6, (0.0,) * 6, (1e-3,) * 6, 0.1, options)
     (tmp_path / "levels.toml").write_text(levels_text(levels))
-    ask = ("run", ROBOT, folder, "--speeds", "100", "--watch", tmp_path / "levels.toml")
+    ask = ("run", ROBOT, folder, "--speeds", "100", "--levels", tmp_path / "levels.toml")
     code, _, err = run(*ask, "--out", tmp_path / "out")
     assert code == 0 and re.search(r"residual of joint '\w+' high since", err), err
     code, _, err = run(*ask, "--rate", 250, "--out", tmp_path / "other")

@@ -34,7 +34,7 @@ FOLLOWED = [*(DOCS / f"{name}.md" for name in NAMED), *sorted((DOCS / "howto").g
 # the tutorial walks through every step; these go farther along one of them
 FURTHER = (
     *("payload", "coupled-wrist", "currents", "fleet", "other-programs", "python", "run", "urdf", "watch"),
-    *("extending", "matlab", "ros2", "sim-to-real"),
+    *("extending", "matlab", "ros2", "sim-to-real", "usd"),
 )
 LONG = ("identification", *(f"howto/{name}" for name in FURTHER))
 WITHOUT_COMMANDS = ("howto/troubleshooting",)
@@ -79,6 +79,10 @@ class Reader:
             self.skipped_building = True
 
     def do_python(self, block: str) -> None:
+        if "add_effects(" in block:  # before minertia is used: in a process of its own
+            line = [sys.executable, "-c", block]
+            self.read(subprocess.run(line, capture_output=True, text=True, cwd=self.folder, timeout=300), [block])
+            return
         self.read(inside.script(block, self.folder), [block])
 
     def read(self, done: inside.Done | subprocess.CompletedProcess[str], command: list[str], code: int = 0) -> None:

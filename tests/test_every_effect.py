@@ -21,7 +21,8 @@ from minertia.identification.identify import identify
 from minertia.identification.model_file import read_model, write_model
 from minertia.identification.problem.terms import robot_effects
 from minertia.io.errors import InputError, UnknownName
-from minertia.robot.effects import EFFECTS, INPUTS, TABLE, WORDS, JointState
+from minertia.robot.effect import INPUTS, JointState
+from minertia.robot.effects import EFFECTS, TABLE, WORDS
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, call, library

@@ -28,7 +28,7 @@ from minertia.excitation.options import (
 )
 from minertia.fleet.options import DriftOptions, FitOptions, FleetEntries, RobotEntry, TypeEntries
 from minertia.identification.campaigns.campaign import Log
-from minertia.identification.campaigns.options import MEASURED, MeasureColumns
+from minertia.identification.campaigns.options import MEASURED, ContactOptions, MeasureColumns
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
@@ -40,13 +40,14 @@ from minertia.studio.options import JOBS, job_options
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     *("campaign.md", "output-error.md", "elastic.md", "excitation.md", "fleets.md", "codegen.md"),
-    *("howto/run.md", "howto/watch.md", "howto/calibrate.md", "howto/wrench.md"),
+    *("howto/run.md", "howto/watch.md", "howto/calibrate.md", "howto/wrench.md", "howto/legs.md"),
 )
 VALUES: dict[str, type] = {
     **{
         "entry": Log,
         "load": Load,
         "measure": MeasureColumns,
+        "contact": ContactOptions,
         "limits": LimitOptions,
         "box": FrameBoxes,
         "obstacle": Obstacle,

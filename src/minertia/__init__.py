@@ -13,7 +13,7 @@ Functions take a robot, a path or a bundled name. help(mi.identify) documents on
     motions       excite motion_limits rehearse Excitation Trajectory
     logs          read_recording audit Recording Campaign Log read_campaign write_campaign draft_campaign
     identify      identify (= build_problem solve judge) validate compare significance identify_payload identify_gains
-                  wrench
+                  wrench solve_many
     results       Problem Identification IdentifiedModel read_model write_model show; errors: MinertiaError
 
     as mi.PART    dynamics base codegen excitation identification simulation calibration watch fleet report options

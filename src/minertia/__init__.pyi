@@ -29,7 +29,7 @@ from minertia.identification.campaigns.new import new_campaign as draft_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.write import write_campaign
 from minertia.identification.comparison import compare_models as compare
-from minertia.identification.identify import build_problem, identify, judge, solve
+from minertia.identification.identify import build_problem, identify, judge, solve, solve_many
 from minertia.identification.kind import Problem
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.logs.recording import Recording
@@ -98,6 +98,7 @@ __all__ = [
     "show",
     "significance",
     "solve",
+    "solve_many",
     "to_mujoco",
     "to_pinocchio",
     "validate",

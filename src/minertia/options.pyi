@@ -4,7 +4,15 @@ from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.excitation.options import MotionSearch, Optimality
 from minertia.excitation.trajectory import RecordedMotions
 from minertia.fleet.options import DriftOptions, FitOptions
-from minertia.identification.campaigns.options import Command, ElasticJoints, Floor, Repairs, WrenchOptions
+from minertia.identification.campaigns.options import (
+    Command,
+    ContactOptions,
+    ElasticJoints,
+    FloatingOptions,
+    Floor,
+    Repairs,
+    WrenchOptions,
+)
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.online.options import WatchOptions
@@ -18,12 +26,14 @@ __all__ = [
     "CodeSearch",
     "ColumnMap",
     "Command",
+    "ContactOptions",
     "DriftOptions",
     "Drive",
     "ElasticJoints",
     "Evaluation",
     "Filter",
     "FitOptions",
+    "FloatingOptions",
     "Floor",
     "Load",
     "MotionSearch",

@@ -135,6 +135,15 @@ export interface FloorTable {
   [key: string]: unknown;
 }
 
+export interface FloatingTable {
+  rows?: "all" | "base" | "joints" | "projected" | "?" | null;
+  gyro?: string | "?" | null;
+  accelerometer?: string | "?" | null;
+  at?: (number | "?")[] | null;
+  attitude?: string | "?" | null;
+  [key: string]: unknown;
+}
+
 export interface CalibrationTable {
   levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission" | "?")[] | null;
   tip?: string | "?" | null;
@@ -167,6 +176,7 @@ export interface CampaignTables {
   command: CommandTable;
   elastic: ElasticTable;
   floor: FloorTable;
+  floating: FloatingTable;
   calibration: CalibrationTable;
   wrench: WrenchTable;
 }
@@ -953,6 +963,48 @@ export const OPTIONS = {
       "default": 10000.0
     }
   },
+  "floating": {
+    "rows": {
+      "help": "Equations: of all coordinates, base or joints, or all projected to remove contact forces.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "all",
+        "base",
+        "joints",
+        "projected"
+      ],
+      "default": null
+    },
+    "gyro": {
+      "help": "Columns of the angular velocity in base axes [rad/s].",
+      "unit": "",
+      "type": "text",
+      "default": "gyro_{k}"
+    },
+    "accelerometer": {
+      "help": "Columns of acceleration less gravity [m/s^2].",
+      "unit": "",
+      "type": "text",
+      "default": "accel_{k}"
+    },
+    "at": {
+      "help": "Position of the accelerometer in the base.",
+      "unit": "m",
+      "type": "file",
+      "default": [
+        0.0,
+        0.0,
+        0.0
+      ]
+    },
+    "attitude": {
+      "help": "Columns of the base's quaternion in the world.",
+      "unit": "",
+      "type": "text",
+      "default": "base_q{k}"
+    }
+  },
   "calibration": {
     "levels": {
       "help": "Groups of corrections to fit, in this order.",
@@ -1207,7 +1259,7 @@ export const JOBS = {
   },
   "propose": {
     "logs": {
-      "help": "Logs to read, by key.",
+      "help": "Logs to read, by their keys in the project.",
       "unit": "",
       "type": "key",
       "otherwise": "all",
@@ -1218,24 +1270,24 @@ export const JOBS = {
   "identify": {},
   "validate": {
     "model": {
-      "help": "Model, by key.",
+      "help": "Identified model, by its key in the project.",
       "unit": "",
       "type": "key"
     },
     "logs": {
-      "help": "Validation logs, by key.",
+      "help": "Validation logs, by their keys in the project.",
       "unit": "",
       "type": "key"
     }
   },
   "calibrate": {
     "measurements": {
-      "help": "Files of measurements to fit, by key.",
+      "help": "Measurement files to fit, by their keys in the project.",
       "unit": "",
       "type": "key"
     },
     "validate": {
-      "help": "Validation measurements, by key.",
+      "help": "Validation measurements, by their keys in the project.",
       "unit": "",
       "type": "key",
       "otherwise": "none: held-out regions",
@@ -1711,7 +1763,7 @@ export const JOBS = {
   },
   "generate": {
     "model": {
-      "help": "Model, by key.",
+      "help": "Identified model, by its key in the project.",
       "unit": "",
       "type": "key",
       "otherwise": "the robot of the robot file",
@@ -1915,7 +1967,7 @@ export const JOBS = {
   },
   "control": {
     "arm": {
-      "help": "Model of the arm, by key.",
+      "help": "Identified model of the arm, by its key in the project.",
       "unit": "",
       "type": "key",
       "otherwise": "the robot of the robot file",
@@ -1961,7 +2013,7 @@ export const JOBS = {
   },
   "fleet": {
     "store": {
-      "help": "Store of the folder, by key.",
+      "help": "Fleet store, by its key in the project.",
       "unit": "",
       "type": "key"
     },

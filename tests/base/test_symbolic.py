@@ -81,7 +81,7 @@ def test_a_textbook_arm() -> None:
     found = symbolic(mi.base_parameters(mi.read_robot("planar2r").with_gravity((0, -9.81, 0))))
     D2, MX2, MY2, ZZ2, g, q1, q2 = map(symbol, ("D2", "MX2", "MY2", "ZZ2", "g", "q1", "q2"))
     assert found.M[0, 1] == ZZ2 + D2 * MX2 * sympy.cos(q2) - D2 * MY2 * sympy.sin(q2)
-    assert found.g[1] == g * MX2 * sympy.cos(q1 + q2) - g * MY2 * sympy.sin(q1 + q2)  # not four products
+    assert found.g[1] == g * (MX2 * sympy.cos(q1 + q2) - MY2 * sympy.sin(q1 + q2))  # not four products
     assert r"\cos{\left(q_{1} + q_{2} \right)}" in found.latex()
     assert r"\dot{q}_{1}" in found._repr_latex_()
 
@@ -141,3 +141,17 @@ def test_loops_leave_no_terms_in_letters_but_their_tree_does() -> None:
     M, G = np.array(found.M.subs(values), float), closing.rates(closed)[0]
     expected = mi.dynamics.mass_matrix(robot, closed[0, closing.active], rotors=False)
     np.testing.assert_allclose(G.T @ M @ G, expected, rtol=1e-10)
+
+
+def test_terms_of_two_parallel_hinges_are_those_of_textbooks() -> None:
+    """Products where there are common factors, and cosines of sums of angles."""
+    found = symbolic(mi.base_parameters(mi.read_robot("planar2r").with_gravity((0.0, -9.81, 0.0))))
+    shown = [str(entry) for entry in (*found.C, *found.g)]
+    assert shown == [
+        "-D2*qd2*(MX2*sin(q2) + MY2*cos(q2))",
+        "-D2*(qd1 + qd2)*(MX2*sin(q2) + MY2*cos(q2))",
+        "D2*qd1*(MX2*sin(q2) + MY2*cos(q2))",
+        "0",
+        "g*(MX2*cos(q1 + q2) + MXR1*cos(q1) - MY1*sin(q1) - MY2*sin(q1 + q2))",
+        "g*(MX2*cos(q1 + q2) - MY2*sin(q1 + q2))",
+    ]

@@ -12,9 +12,13 @@ from minertia.codegen.options import CodeModel
 from minertia.codegen.programs import build
 from minertia.codegen.setting import setting_of
 from minertia.codegen.targets.names import identifier
-from minertia.identification.geometry.chain import exponential, moved
+from minertia.dynamics.model import inverse_dynamics
+from minertia.excitation.excite import excite, family_of
+from minertia.excitation.options import MotionSearch, MotionShape
+from minertia.identification.geometry.chain import chain_of, exponential, moved
+from minertia.identification.geometry.files import write_corrected
 from minertia.identification.geometry.joints import joint_columns
-from minertia.io.errors import InputError
+from minertia.io.errors import InputError, MinertiaError
 from minertia.robot.identified import corrected_robot
 from tests.calibration.planted import arm
 from tests.codegen.compiled import COMPILERS, call, library, run
@@ -115,3 +119,33 @@ def test_corrections_that_change_too_fast_have_no_inverse():
     *_, robot = calibrated("ur10e", size=0.5)
     with pytest.raises(InputError, match="too fast for an inverse"):
         generate(robot, None, programs=["command_joints"])
+
+
+@pytest.mark.parametrize("source", ["arm.urdf", "arm.xml"])
+def test_files_have_the_torques_of_the_corrected_robot(source, tmp_path, monkeypatch):
+    """Inertias go with the corrected frames into TOML, URDF and MJCF, also where the user's own file is filled in."""
+    mi.write_robot(mi.read_robot("ur10e"), tmp_path / source)
+    monkeypatch.setattr("tests.calibration.test_code.arm", lambda name: chain_of(mi.read_robot(tmp_path / source)))
+    chain, *_, robot = calibrated(source, ())
+    state = np.random.default_rng(3).uniform(-1, 1, (3, 5, 6))
+    tau = inverse_dynamics(robot, *state)
+    write_corrected(chain.robot, robot, tmp_path)
+    names = ["robot.toml", "robot.urdf" if source == "arm.urdf" else "robot.xml"]
+    for name in ("other.urdf", "other.xml"):
+        mi.write_robot(robot, tmp_path / name)
+    for name in (*names, "other.urdf", "other.xml"):
+        off = np.abs(inverse_dynamics(mi.read_robot(tmp_path / name), *state) - tau).max()
+        assert off < 1e-12 * np.abs(tau).max(), name
+    assert np.abs(inverse_dynamics(chain.robot, *state) - tau).max() > 1e-4 * np.abs(tau).max()
+    if source == "arm.xml":
+        with pytest.raises(MinertiaError, match="keeps its frames"):
+            mi.write_robot(robot, tmp_path / "filled.xml", template=tmp_path / source)
+
+
+def test_an_excitation_trajectory_is_found_for_the_corrected_robot():
+    """Axes that corrections turn by some mrad identify no rotor inertia that parallel axes do not."""
+    chain, *_, robot = calibrated("ur10e")
+    counts = [mi.base_parameters(r, rotors=True).count for r in (chain.robot, robot.described, robot)]
+    assert counts[0] == counts[1] < counts[2]
+    found = excite(robot, family_of(MotionShape(duration=8.0)), search=MotionSearch(starts=1))
+    assert found.condition < 1e3

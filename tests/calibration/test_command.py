@@ -134,7 +134,7 @@ def test_pinocchio_and_mujoco_place_the_tool_where_we_do(tmp_path):
         assert np.abs(state.body(found.model().robot.joints[-1].link).xpos - there[k, :3, 3]).max() < 1e-9
 
 
-def test_zeros_for_the_controller_are_the_same_robot(readings):
+def test_zeros_for_the_controller_are_the_same_robot(readings, tmp_path):
     folder, _, _ = readings
     made = [
         calibrate("ur10e", folder / "fitted.csv", columns=UNITS, options=CalibrationOptions(("zeros",), zeros=place))
@@ -147,6 +147,11 @@ def test_zeros_for_the_controller_are_the_same_robot(readings):
     b = moved(other.nominal, other.is_hinge, other.positions(q + shift)).tool
     assert np.abs(a - b).max() < 1e-12
     assert np.abs(shift).max() > 1e-4
+    assert "Zeros for the controller" in made[1].problem.sections(made[1].estimate)[-1].title
+    write_identification(tmp_path / "out", made[1])
+    rows = [line.split(",") for line in (tmp_path / "out" / "zeros.csv").read_text().splitlines()[1:]]
+    assert {name: float(zero) for name, zero, _ in rows} == made[1].to_dict()["zeros"]
+    assert not [part for part in made[0].problem.sections(made[0].estimate) if "controller" in part.title]
 
 
 BAD = {

@@ -11,11 +11,14 @@ from minertia.identification.geometry.choice import chosen
 from minertia.identification.geometry.fit import rms
 from minertia.identification.geometry.folds import GeometryRows
 from minertia.identification.geometry.joints import joint_columns
-from minertia.identification.geometry.setups import other_readings
+from minertia.identification.geometry.readings import read_measurements
+from minertia.identification.geometry.setups import other_joints, other_readings
 from minertia.identification.geometry.spread import spread_of
+from minertia.identification.logs.options import ColumnMap
 from minertia.robot.files import read_robot
-from tests.calibration.planted import arm, planted
+from tests.calibration.planted import arm, planted, write_csv
 
+QS = tuple(f"q{j}" for j in range(1, 7))
 GEOMETRY = ("zeros", "lengths", "angles")
 
 
@@ -175,3 +178,21 @@ def test_a_right_reading_is_not_doubted():
     chain = arm("ur10e")
     postures, _, _ = planted(chain, 60, 9)
     assert other_readings(GeometryRows(chain, postures, ()), 2.0) == ()
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_commanded_joints_are_named_where_reported_ones_were_read_before_standstill(tmp_path, is_late):
+    chain = arm("ur10e")
+    postures, _, _ = planted(chain, 40, 9)
+    sent, rng = postures.q, np.random.default_rng(0)
+    to_go = np.diff(sent, axis=0, prepend=0) * 2e-3
+    write_csv(tmp_path / "both.csv", replace(postures, q=sent - to_go if is_late else sent), QS)
+    table = np.genfromtxt(tmp_path / "both.csv", delimiter=",", names=True)
+    commanded = sent if is_late else sent + 1e-3 * rng.normal(size=sent.shape)
+    names = [*table.dtype.names, *(f"q_cmd{j}" for j in range(1, 7))]
+    whole = np.column_stack([*(table[name] for name in table.dtype.names), commanded])
+    np.savetxt(tmp_path / "both.csv", whole, delimiter=",", header=",".join(names), comments="")
+    read = read_measurements([tmp_path / "both.csv"], chain, ColumnMap(angle="rad", length="m")).postures
+    found = other_joints(GeometryRows(chain, read, ()), ("zeros",))
+    assert [one.check for one in found] == (["joints"] if is_late else [])
+    assert not is_late or ("standstill" in found[0].sentence and found[0].after < 0.8 * found[0].before)

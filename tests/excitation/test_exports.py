@@ -229,7 +229,7 @@ def test_a_plain_file_at_a_rate(tmp_path):
 
 
 def test_too_many_points_for_a_kuka():
-    with pytest.raises(Infeasible, match="use a lower --rate"):
+    with pytest.raises(Infeasible, match="use a lower --export-rate"):
         export(read_robot("puma560"), way(6, 3.0), "krl", 500.0)
 
 
@@ -238,7 +238,7 @@ def test_too_many_points_for_a_kuka():
 
 def test_excite_writes_what_is_asked_for(run: Run, tmp_path: Path) -> None:
     limits = ("--limits", "jerk=60", "--limits", "velocity=1")
-    ask = ("--from", "0.3,-0.2", "--rate", 100, "--export", "ros2", "--export", "csv", "--export", "mujoco")
+    ask = ("--from", "0.3,-0.2", "--export-rate", 100, "--export", "ros2", "--export", "csv", "--export", "mujoco")
     code, out, err = run("excite", "planar2r", *QUICK, *limits, *ask, "--out", tmp_path / "new", "--json")
     assert code == 0, err
     data = json.loads(out)
@@ -263,8 +263,8 @@ def test_excite_writes_what_is_asked_for(run: Run, tmp_path: Path) -> None:
     [
         (("--from", "1"), "--from needs 2 numbers"),
         (("--from", "a,b"), "--from must be a list of numbers"),
-        (("--rate", 0), "Hz"),
-        (("--rate", "nan"), "Hz"),
+        (("--export-rate", 0), "Hz"),
+        (("--export-rate", "nan"), "Hz"),
         (("--export", "rapid"), '--export must be a list of "ros2", "urscript"'),
         (("--export", "urscript"), "6 revolute joints"),
         (("--sweeps", "--from", "0,0"), "cannot be combined with --from or --export"),

@@ -173,11 +173,20 @@ def page(made: Callable[[Case], str]) -> Callable[[Case], Any]:
     return lambda case: made(case) if bundle.is_built() else pytest.skip(bundle.NOT_BUILT)
 
 
+def efforts_of(case: Case) -> np.ndarray:
+    """Efforts of the fitted log, as the only set of many; zeros where it has none."""
+    recording = case.problem.logs[0].recording
+    tau = None if recording is None else recording.tau
+    return np.zeros((1, 2, 2)) if tau is None else tau[None]
+
+
 VERBS: dict[str, Callable[[Case], Any]] = {
     "build_problem": lambda c: mi.build_problem(c.campaign),
     "solve": lambda c: mi.solve(c.problem),
     "solve by name": lambda c: mi.solve(c.problem, "wls"),
     "solve otherwise": lambda c: mi.solve(c.problem, "ridge"),
+    "regression matrix": lambda c: (c.problem.W, c.problem.y),
+    "solve many": lambda c: mi.solve_many(c.problem, efforts_of(c)),
     "judge": lambda c: mi.judge(c.problem, mi.solve(c.problem)),
     "identify": lambda c: mi.identify(c.campaign),
     "significance": lambda c: mi.significance(c.problem),
@@ -196,6 +205,8 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "validate": lambda c: mi.validate(c.model, c.unseen),
     "validate a file": lambda c: mi.validate(c.file(), c.unseen),
     "compare": lambda c: mi.compare(c.model, c.model).to_dict(),
+    "sample": lambda c: c.result.sample(100),
+    "bands": lambda c: mi.identification.predict_bands(c.result.sample(100), c.unseen),
     "generate": generated,
     "folder": written,
     "page": page(lambda c: mi.show(c.result).text),
@@ -208,6 +219,8 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "watch": lambda c: mi.watch.learn_levels(c.model, c.unseen),
 }
 REFUSED = {
+    **{(kind, "regression matrix"): "fit it with solve" for kind in ("geometry", "wrench", "commands")},
+    **{(kind, "solve many"): "call solve for each" for kind in ("geometry", "wrench", "commands")},
     ("geometry", "solve by name"): "use auto",
     ("geometry", "solve otherwise"): "set levels in [calibration]",
     ("geometry", "significance"): "a fit of geometry has no rows of efforts",
@@ -216,6 +229,8 @@ REFUSED = {
     ("geometry", "observation"): "identify the robot of its model",
     ("geometry", "loop"): "identify from logs of commands",
     ("geometry", "studio check"): "identify, which counts missing readings",
+    ("geometry", "sample"): "identify the corrected robot from logs of efforts",
+    ("geometry", "bands"): "identify the corrected robot from logs of efforts",
     ("geometry", "payload"): "identify the corrected robot from logs of efforts",
     ("geometry", "watch"): "identify the corrected robot from logs of efforts",
     ("wrench", "solve by name"): "use auto",
@@ -226,6 +241,8 @@ REFUSED = {
     ("wrench", "observation"): "identify the robot of its model",
     ("wrench", "loop"): "identify from logs of commands",
     ("wrench", "studio check"): "identify, which tries other interpretations",
+    ("wrench", "sample"): "give a model fitted to logs of efforts",
+    ("wrench", "bands"): "give a model fitted to logs of efforts",
     ("wrench", "payload"): "give a model fitted to logs of efforts",
     ("wrench", "watch"): "give a model fitted to logs of efforts",
     ("commands", "significance"): "a fit of commands has no rows of efforts",

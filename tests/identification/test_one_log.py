@@ -21,6 +21,7 @@ LOGS = {
     "MotionLike": "what users may give for one",
     "LogTriangles": "rows",
     "PredictedLog": "as values predict it",
+    "LogBands": "as samples of a model predict it",
     "LogReading": "options of reading",
 }
 DERIVED = ("PreparedLog", "PredictedLog")  # one class for each kind of problem

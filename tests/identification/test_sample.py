@@ -37,15 +37,16 @@ def samples() -> Samples:
 def test_derivatives_of_robots_are_those_of_differences():
     rng = np.random.default_rng(0)
     ten = from_com(2.0, (0.1, -0.2, 0.3), np.diag([0.1, 0.12, 0.05]))
-    space = robot_space([str(k) for k in range(12)], np.array([*ten, 0.5, 1.0]), [range(10)], [(10, 0.7)], [(11, 2.0)],
-                        link_width=0.3)  # fmt: skip
-    z, h = rng.normal(size=(3, 12)), 1e-6
+    space = robot_space([str(k) for k in range(13)], np.array([*ten, 0.5, 1.0, 0.2]), [range(10)], [(10, 0.7)],
+                        [(11, 2.0)], link_width=0.3, bent=[(12, 0.5, 0.1)])  # fmt: skip
+    z, h = rng.normal(size=(3, 13)), 1e-6
     z[0] = 0.0  # equal eigenvalues
     x, D, others = space.moved(z)
-    slopes = np.stack([(space.values(z + h * e) - space.values(z - h * e)) / (2 * h) for e in np.eye(12)], axis=2)
+    slopes = np.stack([(space.values(z + h * e) - space.values(z - h * e)) / (2 * h) for e in np.eye(13)], axis=2)
     assert np.allclose(slopes[:, :10, :10], D[:, 0], atol=1e-7)
-    assert np.allclose(np.stack([slopes[:, 10, 10], slopes[:, 11, 11]], axis=1), others, atol=1e-7)
-    assert np.allclose(space.values(np.zeros((1, 12)))[0], space.prior)
+    assert np.allclose(np.stack([slopes[:, k, k] for k in (10, 11, 12)], axis=1), others, atol=1e-7)
+    assert np.allclose(space.values(np.zeros((1, 13)))[0], space.prior)
+    assert np.all(space.values(5 * rng.normal(size=(50, 13)))[:, 12] > 0)
 
 
 def test_draws_have_the_posterior_of_a_problem_that_is_known():
@@ -160,6 +161,19 @@ def _efforts(robot, log):
     tau = mi.inverse_dynamics(robot, log.q, qd, np.gradient(qd, 1 / rate, axis=0))
     rng = np.random.default_rng(0)
     return replace(log, tau=tau + 0.01 * rng.normal(size=tau.shape))
+
+
+def test_known_values_stay_as_they_are():
+    """A mass and friction that the campaign fixes are those of every robot."""
+    own = case()
+    truth = dict(zip(own.truth.columns(True, True), own.truth.parameter_vector(True, True).tolist(), strict=True))
+    fix = {"M2": truth["M2"], "FC1": truth["FC1"]}
+    found = mi.identify(mi.Campaign(own.file, [own.log(0)], effects=["rotor", "viscous", "coulomb"], fix=fix)).sample(
+        120
+    )
+    assert np.all(found.values("FC1") == truth["FC1"])
+    assert np.allclose(found.values("M2"), truth["M2"], rtol=2e-3)
+    assert found.values("M1").std() > 0.05 * truth["M1"]
 
 
 def test_bands_of_few_robots_are_refused():

@@ -97,7 +97,7 @@ READERS: dict[str, tuple[Callable[[Path], Commands], float]] = {
 
 def test_every_controller_of_six_joints_runs_the_motion(run: Run, tmp_path: Path) -> None:
     exports = [part for form in READERS for part in ("--export", form)]
-    place = ("--from", ",".join(map(str, HERE)), "--rate", RATE, "--out", tmp_path)
+    place = ("--from", ",".join(map(str, HERE)), "--export-rate", RATE, "--out", tmp_path)
     code, _, err = run("excite", "ur10e", *QUICK, *place, *exports)
     assert code == 0, err
     expected = promised(tmp_path, RATE)
@@ -116,7 +116,7 @@ def test_a_franka_runs_the_motion(run: Run, tmp_path: Path) -> None:
     """Its program, compiled, with a library that calls it every millisecond and writes down what it commands."""
     here = np.array([0.1, -0.4, 0.2, -1.8, 0.1, 1.7, 0.3])
     limits = [part for limit in ("acceleration=7", "jerk=3000") for part in ("--limits", limit)]
-    place = ("--from", ",".join(map(str, here)), "--rate", 1000, "--out", tmp_path)
+    place = ("--from", ",".join(map(str, here)), "--export-rate", 1000, "--out", tmp_path)
     code, _, err = run("excite", "panda", *QUICK, *limits, *place, "--export", "franka")
     assert code == 0, err
     expected = promised(tmp_path, 1000.0)

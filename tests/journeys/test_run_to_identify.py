@@ -82,7 +82,7 @@ def test_the_commands_of_the_how_to_find_its_mass(run: Run, tmp_path: Path, monk
     limits = [
         part for limit in ("position=0.2", "velocity=0.3", "acceleration=2", "jerk=20") for part in ("--limits", limit)
     ]
-    search = ("--duration", 4, "--harmonics", 3, "--starts", 1, "--samples", 60, "--from", 0.05, "--rate", 250)
+    search = ("--duration", 4, "--harmonics", 3, "--starts", 1, "--samples", 60, "--from", 0.05, "--export-rate", 250)
     assert run("excite", "emps", *limits, *search, "--out", "motion")[0] == 0
     assert run("run", "emps", "motion", "--speeds", "50,100", "--out", "rehearsed")[0] == 0
     code, out, err = run("identify", "emps", "rehearsed/run-100.csv", "--validate", "rehearsed/run-050.csv", "--json")

@@ -17,6 +17,7 @@ from minertia.algebra.show import latex_name
 from minertia.io.extras import load
 
 EXTRA = "symbolic"
+FEW = 12  # terms of a sum that is factorised within milliseconds
 Angles: TypeAlias = Mapping[Monomial, Number]  # a polynomial in sines and cosines
 Turns: TypeAlias = tuple[tuple[str, int], ...]  # (angle, how often), sorted by angle
 Wave: TypeAlias = tuple[str, Turns]  # "cos" or "sin" of a sum of angles
@@ -47,6 +48,16 @@ def linear_form(form: Linear) -> Any:
 def matrix(rows: Sequence[Sequence[Poly | Number]]) -> Any:
     """Rows of polynomials as an immutable SymPy matrix."""
     return _sympy().ImmutableDenseMatrix([[expression(value) for value in row] for row in rows])
+
+
+def factored(value: Any) -> Any:
+    """Matrix whose entries are products where they have common factors; long sums are searched for single ones only."""
+    sympy = _sympy()
+
+    def product(entry: Any) -> Any:
+        return sympy.factor(entry) if len(sympy.Add.make_args(entry)) <= FEW else sympy.factor_terms(entry)
+
+    return value.applyfunc(product)
 
 
 def matrix_of(rows: Sequence[Sequence[Any]]) -> Any:

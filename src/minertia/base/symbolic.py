@@ -14,7 +14,7 @@ import numpy as np
 
 from minertia.algebra.polynomial import Poly, letter
 from minertia.algebra.scalar import Scalar
-from minertia.algebra.sympy_form import latex_of, matrix, matrix_of, symbol
+from minertia.algebra.sympy_form import factored, latex_of, matrix, matrix_of, symbol
 from minertia.algebra.vec3 import Vec
 from minertia.base.grouping import BaseParameters
 from minertia.dynamics.compound import total_mass_matrix
@@ -73,19 +73,19 @@ class SymbolicDynamics:
             slopes = (M[i, j].diff(q[k]) + M[i, k].diff(q[j]) - M[j, k].diff(q[i]) for k in range(n))
             return sum((slope / 2 * rate for slope, rate in zip(slopes, qd, strict=True)), M[0, 0] * 0).expand()
 
-        return matrix_of([[entry(i, j) for j in range(n)] for i in range(n)])
+        return factored(matrix_of([[entry(i, j) for j in range(n)] for i in range(n)]))
 
     @cached_property
     def c(self) -> Any:
         """Coriolis and centrifugal torques C qd (n, 1), from the recursion."""
         torques = velocity_torques(self.robot, self._chi, self._letters("q"), self._letters("qd"))
-        return matrix([[value] for value in torques])
+        return factored(matrix([[value] for value in torques]))
 
     @cached_property
     def g(self) -> Any:
         """Gravity torques (n, 1)."""
         torques = gravity_torques(self.robot, self._chi, self._letters("q"), self._gravity)
-        return matrix([[value] for value in torques])
+        return factored(matrix([[value] for value in torques]))
 
     @cached_property
     def Y(self) -> Any:

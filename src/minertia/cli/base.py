@@ -8,9 +8,7 @@ import typer
 
 from minertia.cli.options import (
     AsJson,
-    Floating,
     Force,
-    Gravity,
     Numbers,
     RobotName,
     Snap,
@@ -20,6 +18,7 @@ from minertia.cli.options import (
 )
 from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.base.grouping import BaseParameters
@@ -69,11 +68,10 @@ Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With -
 
 def base(
     robot: RobotName,
+    how: RobotOptions,
     method: Method = "closed-form",
     rotors: Annotated[bool, typer.Option("--rotors", help="Include rotor inertias (IA).")] = False,
     friction: Annotated[bool, typer.Option("--friction", help="Include friction and offsets (FV, FC, OFF).")] = False,
-    gravity: Gravity = None,
-    floating: Floating = False,
     keep: Keep = None,
     numbers: Numbers = False,
     snap: Snap = None,
@@ -96,7 +94,7 @@ def base(
     """Derive a robot's symbolic base parameters with a rank certificate."""
     from minertia.base.derive import base_parameters
 
-    given = read_given(robot, floating, snap, numbers=numbers)
+    given = read_given(robot, how, snap, numbers=numbers)
     if geometry:
         _geometry(given, measure, tip, as_json=as_json)
         return
@@ -106,7 +104,6 @@ def base(
         method,
         rotors=rotors,
         friction=friction,
-        gravity=gravity,
         keep=[name for given in keep or () for name in given.split(",")],
     )
     say_changed_geometry(found.robot, "--snap 0")

@@ -11,13 +11,14 @@ import typer
 
 from minertia.cli.campaigns import CampaignFile, Data
 from minertia.cli.identify import run_identification
-from minertia.cli.options import AsJson, Force, Gravity, complete_robot, option, read_given
+from minertia.cli.options import AsJson, Force, complete_robot, option, read_given
 from minertia.cli.pages import Pdf
 from minertia.cli.terminal import diagnose, say, say_json
 from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from minertia.io.schema import option_of
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -36,7 +37,8 @@ RobotAndFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ROBOT MEASUREMENTS...]",
-        help="A robot (file or bundled name) and files of readings, one row per posture; neither with --campaign.",
+        help="A robot (file, model or bundled name) and files of readings, one row per posture; "
+        "neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -69,6 +71,7 @@ Out = Annotated[
 
 
 def calibrate(
+    how: RobotOptions,
     robot_and_files: RobotAndFiles = None,
     campaign: CampaignFile = None,
     data: Data = None,
@@ -83,7 +86,6 @@ def calibrate(
     plan: Plan = None,
     rehearse: Rehearse = None,
     measure: Measured = "points",
-    gravity: Gravity = None,
     out: Out = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -93,16 +95,14 @@ def calibrate(
     levels = tuple(name.strip() for one in corrections or () for name in one.split(",") if name.strip()) or None
     names = list(robot_and_files or ())
     if plan is not None:
-        _plan(_robot(names, campaign, data, gravity), plan, measure, levels, tip, out, force=force, as_json=as_json)
+        _plan(_robot(names, campaign, data, how), plan, measure, levels, tip, out, force=force, as_json=as_json)
         return
     if rehearse is not None:
-        _rehearse(_robot(names, campaign, data, gravity), rehearse, measure, levels, tip, as_json=as_json)
+        _rehearse(_robot(names, campaign, data, how), rehearse, measure, levels, tip, as_json=as_json)
         return
-    asked = _campaign(names, campaign, data, columns)
+    asked = _campaign(names, (campaign, data), columns, how)
     if validate:
         asked = replace(asked, validate=validate)
-    if gravity is not None:
-        asked = replace(asked, robot=asked.robot.with_gravity(gravity))
     units: dict[str, Any] = {"angle": angle or asked.map.angle, "length": length or asked.map.length}
     given: dict[str, Any] = {"levels": levels, "tip": tip, "root": root, "zeros": zeros}
     stated = {key: value for key, value in given.items() if value is not None}
@@ -111,29 +111,32 @@ def calibrate(
     run_identification(asked, out, pdf, force=force, as_json=as_json)
 
 
-def _campaign(names: Sequence[str], file: Path | None, data: Path | None, columns: Path | None) -> Campaign:
-    """Campaign read from a file, or built from a robot and measurement files."""
+def _campaign(
+    names: Sequence[str], file: tuple[Path | None, Path | None], columns: Path | None, how: RobotOptions
+) -> Campaign:
+    """Campaign read from a file in a folder of logs, or built from a robot and measurement files."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import read_campaign
 
-    if file is not None:
+    path, data = file
+    if path is not None:
         if names:
             raise InputError("give either --campaign, which names robot and files, or ROBOT MEASUREMENTS..., not both")
-        found = read_campaign(file, data)
+        found = read_campaign(path, data, how)
         return found if columns is None else replace(found, columns=columns, measures=())
     if len(names) < 2:
         raise InputError(
             "name a robot and files of measurements, or a --campaign; --plan N computes postures to measure"
         )
-    return Campaign(read_given(names[0]), names[1:], columns=columns, calibration=CalibrationOptions())  # type: ignore[arg-type]
+    robot = read_given(names[0], how)
+    return Campaign(robot, names[1:], columns=columns, calibration=CalibrationOptions())  # type: ignore[arg-type]
 
 
-def _robot(names: Sequence[str], file: Path | None, data: Path | None, gravity: Any) -> Robot:
+def _robot(names: Sequence[str], file: Path | None, data: Path | None, how: RobotOptions) -> Robot:
     """Robot for which measurement postures are planned."""
     if not names and file is None:
         raise InputError("name the robot for which postures are to be planned")
-    robot = read_given(names[0]) if names else _campaign((), file, data, None).robot
-    return robot if gravity is None else robot.with_gravity(gravity)
+    return read_given(names[0], how) if names else _campaign((), (file, data), None, how).robot
 
 
 def _rehearse(

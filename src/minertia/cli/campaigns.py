@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
+from minertia.cli.former_options import with_current_names
 from minertia.cli.options import (
     WORD_LISTS,
-    Gravity,
-    Hold,
     complete_robot,
     declared,
-    finite,
+    named_numbers,
     option,
     read_given,
-    with_held,
+    told,
 )
 from minertia.cli.terminal import say_notes
 from minertia.identification.campaigns.options import CampaignOptions
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from minertia.io.schema import option_of, options
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -45,13 +45,13 @@ class GreedyCommand(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Repeat the option name before each value, as the parser requires."""
-        return super().parse_args(ctx, repeated(args))
+        return super().parse_args(ctx, repeated(with_current_names(ctx.info_name or "", args)))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help text, including the known values of options whose value lists are loaded only for it."""
         for given in self.params:
-            words = WORD_LISTS.get(getattr(given, "help", "") or "", WORD_LISTS.get(given.name or ""))
             text: str | None = getattr(given, "help", None)
+            words = WORD_LISTS.get(text or "")
             if words is not None and text is not None and (known := ", ".join(words())) not in text:
                 given.help = f"{text.removesuffix('.')}. Known: {known}."  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
@@ -69,7 +69,8 @@ def _estimator_words() -> list[str]:
     return list(ESTIMATORS)
 
 
-WORD_LISTS.update(effects=_effect_words, estimator=_estimator_words)
+for word, names in (("effects", _effect_words), ("estimator", _estimator_words)):
+    WORD_LISTS[told(option_of(CampaignOptions, word))] = names
 
 
 def repeated(args: Sequence[str]) -> list[str]:
@@ -93,7 +94,7 @@ RobotAndLogs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ROBOT LOG...]",
-        help="A robot (file or bundled name) and the training logs; neither with --campaign.",
+        help="A robot (file, model or bundled name) and the training logs; neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -125,10 +126,6 @@ Columns = Annotated[
 ]
 
 
-DropTorn = declared(option_of(ColumnMap, "drop_torn"))
-Topic = declared(option_of(ColumnMap, "topic"))
-
-
 @dataclass(frozen=True)
 class CommandOption:
     """Command-line option that overrides a campaign: its type, and how its value changes the campaign."""
@@ -144,13 +141,7 @@ def _effects(campaign: Campaign, text: str) -> Campaign:
 
 
 def _fix(campaign: Campaign, texts: Sequence[str]) -> Campaign:
-    fixed: dict[str, float] = {}
-    for text in (part for given in texts for part in given.split(",")):
-        name, _, value = text.partition("=")
-        try:
-            fixed[name.strip()] = finite(float(value))  # type: ignore[assignment]
-        except (ValueError, typer.BadParameter):
-            raise InputError(f"--fix needs NAME=VALUE with a finite number, not '{text}'") from None
+    fixed = named_numbers(option_of(CampaignOptions, "fix"), texts)
     return replace(campaign, fix={**campaign.fix, **fixed})
 
 
@@ -171,8 +162,9 @@ def _physical(campaign: Campaign, wanted: bool) -> Campaign:
 
 def _prior(campaign: Campaign, name: str) -> Campaign:
     from minertia.io.files import is_file, why_no_file
+    from minertia.robot.files import model_in
 
-    path = campaign.find(name)
+    path = model_in(campaign.find(name))
     if name != "robot" and not is_file(path):
         raise InputError(f"the prior '{name}': {why_no_file(path)}")
     return replace(campaign, prior=name if name == "robot" else path)
@@ -189,9 +181,11 @@ CHANGES: dict[str, Callable[[Campaign, Any], Campaign]] = {
 
 
 def _declared_options() -> dict[str, CommandOption]:
-    """All campaign options that have a command-line name."""
+    """All campaign options that have a command-line name; those of the columns are a `ColumnMap` of the command."""
     found = {}
     for one in options(CampaignOptions):
+        if one.name == "columns":
+            continue
         record = one.kind.own_table
         for inner in (one,) if record is None else options(record):
             if inner.command:
@@ -214,8 +208,6 @@ def _setter(name: str, part: str | None) -> Callable[[Campaign, Any], Campaign]:
 
 # in the order in which they change a campaign
 CAMPAIGN_OPTIONS: dict[str, CommandOption] = {
-    "hold": CommandOption(Hold, lambda campaign, words: replace(campaign, robot=with_held(campaign.robot, words))),
-    "gravity": CommandOption(Gravity, lambda campaign, g: replace(campaign, robot=campaign.robot.with_gravity(g))),
     "validate": CommandOption(
         Annotated[list[str] | None, option("validate", "LOG...", "Validation logs, never fitted.")],
         lambda campaign, logs: replace(campaign, validate=logs),
@@ -229,6 +221,7 @@ CAMPAIGN_OPTIONS: dict[str, CommandOption] = {
 }
 ESTIMATION = ("estimator", "physical", "prior")  # options that only a fit has a use for
 GIVEN = {"robot_and_logs": RobotAndLogs, "campaign": CampaignFile, "data": Data, "columns": Columns}
+READ = {"reading": ColumnMap, "how": RobotOptions}  # of logs and robot
 
 
 def campaign_command(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -242,6 +235,7 @@ def campaign_command(*without: str) -> Callable[[Callable[..., None]], Callable[
         own = list(inspect.signature(command, locals={"Campaign": object}, eval_str=True).parameters.values())[1:]
         keyword = inspect.Parameter.KEYWORD_ONLY
         shared = [inspect.Parameter(n, keyword, default=None, annotation=a) for n, a in GIVEN.items()]
+        shared += [inspect.Parameter(n, keyword, annotation=a) for n, a in READ.items()]
         shared += [
             inspect.Parameter(n, keyword, default=option.default, annotation=option.annotation)
             for n, option in chosen.items()
@@ -250,8 +244,10 @@ def campaign_command(*without: str) -> Callable[[Callable[..., None]], Callable[
         @functools.wraps(command)
         def run(**given: Any) -> None:
             robot_and_logs, file, data, columns = (given.pop(name) for name in GIVEN)
+            reading, how = (given.pop(name) for name in READ)
             stated = {name: given.pop(name) for name in chosen}
-            command(asked_campaign(robot_and_logs, file, data, columns, stated), **given)
+            asked = campaign_of(robot_and_logs or (), (file, data), columns, how).reading(reading)
+            command(changed(asked, stated), **given)
 
         parameters = [*shared, *(p.replace(kind=keyword) for p in own)]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -261,32 +257,34 @@ def campaign_command(*without: str) -> Callable[[Callable[..., None]], Callable[
     return decorated
 
 
-def asked_campaign(
-    given: Sequence[str] | None, file: Path | None, data: Path | None, columns: Path | None, stated: Mapping[str, Any]
+def campaign_of(
+    names: Sequence[str], file: tuple[Path | None, Path | None], columns: Path | None, how: RobotOptions
 ) -> Campaign:
-    """Campaign specified on the command line, with the option overrides applied."""
+    """Campaign of a robot and logs, or of a file; file: the campaign, and the folder of its logs."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import is_campaign_file, read_campaign
 
-    names = list(given or ())
-    if file is not None:
+    path, data = file
+    if path is not None:
         if names:
             raise InputError("give either --campaign, which names robot and logs, or ROBOT LOG..., not both")
-        campaign = read_campaign(file, data)
-        if columns is not None:
-            campaign = replace(campaign, columns=read_map(columns))
-    else:
-        if data is not None:
-            raise InputError(
-                "--data is the folder of the logs of a --campaign; without a campaign, name the logs themselves"
-            )
-        if names and is_campaign_file(names[0]):
-            raise InputError(
-                f"{names[0]}: this is a campaign file, which names robot and logs; give it with --campaign {names[0]}"
-            )
-        if len(names) < 2:
-            raise InputError("name a robot and at least one log, or a --campaign")
-        campaign = Campaign(read_given(names[0]), names[1:], columns=columns)  # type: ignore[arg-type]
+        campaign = read_campaign(path, data, how)
+        return campaign if columns is None else replace(campaign, columns=read_map(columns))
+    if data is not None:
+        raise InputError(
+            "--data is the folder of the logs of a --campaign; without a campaign, name the logs themselves"
+        )
+    if names and is_campaign_file(names[0]):
+        raise InputError(
+            f"{names[0]}: this is a campaign file, which names robot and logs; give it with --campaign {names[0]}"
+        )
+    if len(names) < 2:
+        raise InputError("name a robot and at least one log, or a --campaign")
+    return Campaign(read_given(names[0], how), list(names[1:]), columns=columns)  # type: ignore[arg-type]
+
+
+def changed(campaign: Campaign, stated: Mapping[str, Any]) -> Campaign:
+    """Campaign with the overrides of the command line."""
     _refuse_contradictions(campaign, stated)
     for name, value in stated.items():
         if value is not None and value != CAMPAIGN_OPTIONS[name].default:
@@ -312,14 +310,12 @@ def read_map(path: Path) -> ColumnMap:
     return read_columns(path)
 
 
-def map_for(model: Model, columns: Path | None, topic: str | None) -> ColumnMap | None:
-    """Column mapping for the logs of a model from a file, or None for its own; topic: overrides its topic."""
+def map_for(model: Model, columns: Path | None, reading: ColumnMap) -> ColumnMap | None:
+    """Column mapping for the logs of a model, from a file, with the options of the command line; None: its own."""
     from minertia.identification.remembered import campaign_like
 
     found = None if columns is None else read_map(columns)
-    if topic is None:
-        return found
-    return campaign_like(model, (), found).on_topic(topic).map
+    return found if reading == ColumnMap() else campaign_like(model, (), found).reading(reading).map
 
 
 def say_findings(logs: tuple[PreparedLog, ...]) -> None:

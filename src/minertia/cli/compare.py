@@ -35,7 +35,7 @@ def compare(
     from minertia.identification.model_file import read_model
 
     check_pages(html, pdf, force=force)
-    one, two = (read_model(_model_file(path)) for path in (first, second))
+    one, two = (read_model(path) for path in (first, second))
     found = compare_models(one, two, (str(first), str(second)))
     if html or pdf:
         from minertia.report.pages import comparison_page
@@ -45,10 +45,6 @@ def compare(
         say_json(found.to_dict())
     else:
         _say(found, every)
-
-
-def _model_file(path: Path) -> Path:
-    return path / "model.toml" if path.is_dir() else path
 
 
 def _say(found: ModelComparison, every: bool) -> None:

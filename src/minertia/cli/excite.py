@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn, Topic
+from minertia.cli.campaigns import Columns
 from minertia.cli.limits import Floor, Limits, SelfCollision, read_limits
 from minertia.cli.motions import Delivery, deliver, deliver_sweeps
-from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
+from minertia.cli.options import AsJson, Force, RobotName, Snap, option, read_given, refuse_stated
 from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose
 from minertia.excitation.exports.options import MotionFiles
 from minertia.excitation.options import MotionSearch, MotionShape, Optimality
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import MinertiaError
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.excitation.optimise import Progress
@@ -30,11 +32,16 @@ After = Annotated[
 ]
 AfterMotion = Annotated[
     list[Path] | None,
-    option("after-motion", "CSV...", "Trajectories written earlier by this command, used in the same way."),
+    option(
+        "after-motion",
+        "CSV...",
+        "Trajectories written earlier by this command, whose information is added to that of the new one.",
+    ),
 ]
 MotionFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Output folder for the trajectory and its report page.")
 ]
+NO_LOGS = "this applies to the logs of --after, but none are given"
 Sweeps = Annotated[bool, typer.Option("--sweeps", help="One trajectory per joint, with the other joints at rest.")]
 
 
@@ -44,18 +51,16 @@ def excite(
     optimality: Optimality,
     search: MotionSearch,
     files: MotionFiles,
+    reading: ColumnMap,
+    how: RobotOptions,
     out: MotionFolder = Path("excitation"),
     limits: Limits = None,
     floor: Floor = None,
     self_collision: SelfCollision = None,
-    gravity: Gravity = None,
     after: After = None,
     after_motion: AfterMotion = None,
     columns: Columns = None,
-    topic: Topic = None,
-    drop_torn: DropTorn = False,
     sweeps: Sweeps = False,
-    hold: Hold = None,
     snap: Snap = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -66,7 +71,7 @@ def excite(
     from minertia.excitation.trajectory import RecordedMotions
 
     check_pages(None, pdf, force=force)
-    given = _moving_robot(robot, snap, gravity, hold)
+    given = _moving_robot(robot, how, snap)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     _check_origin(given, search.come_from)
     delivery = Delivery(out, files, search.come_from, force, as_json)
@@ -75,7 +80,7 @@ def excite(
         deliver_sweeps(given, bounds, shape, search, delivery)
         print_page(out / "sweeps.html", pdf, force=force)
         return
-    recorded = _recorded(given, after or (), after_motion or (), (columns, topic), drop_torn)
+    recorded = _recorded(given, after or (), after_motion or (), columns, reading)
     delivery.check(given)
     found = searching.excite(
         given,
@@ -93,13 +98,11 @@ def excite(
         raise KeyboardInterrupt
 
 
-def _moving_robot(
-    name: str, snap: float | None, gravity: tuple[float, float, float] | None, hold: Sequence[str] | None
-) -> Robot:
-    given = read_given(name, snap=snap, numbers=True, hold=hold)
+def _moving_robot(name: str, how: RobotOptions, snap: float | None) -> Robot:
+    given = read_given(name, how, snap, numbers=True)
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no movable joint")
-    return given if gravity is None else given.with_gravity(gravity)
+    return given
 
 
 def _check_origin(robot: Robot, posture: Sequence[float] | None) -> None:
@@ -130,13 +133,10 @@ def _recorded(
     robot: Robot,
     logs: Sequence[str],
     motions: Sequence[Path],
-    how: tuple[Path | None, str | None],
-    drop_torn: bool,
+    columns: Path | None,
+    reading: ColumnMap,
 ) -> tuple[Trajectory, ...]:
-    """Read the trajectories of logs, filtered as by `identify`, and those of files written by `excite`.
-
-    how: column mapping and topic of the logs.
-    """
+    """Read the trajectories of logs, filtered as by `identify`, and those of files written by `excite`."""
     from minertia.excitation.trajectory import Trajectory
 
     found = [Trajectory.load(path) for path in motions]
@@ -144,14 +144,13 @@ def _recorded(
         from minertia.identification.campaigns.campaign import Campaign
         from minertia.identification.campaigns.prepare import prepare_campaign
 
-        campaign = Campaign(robot, list(logs), columns=how[0])
-        campaign = campaign if how[1] is None else campaign.on_topic(how[1])
-        for log in prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign).train:
+        for log in prepare_campaign(Campaign(robot, list(logs), columns=columns).reading(reading)).train:
             blocks = list(islice(log, 2))
             if len(blocks) > 1:
                 raise MinertiaError(f"'{log.name}' is too long for --after; use a part of it")
             found.append(Trajectory(blocks[0].t, blocks[0].q, blocks[0].qd, blocks[0].qdd))
-    elif how != (None, None):
-        option = "--columns" if how[0] is not None else "--topic"
-        raise MinertiaError(f"{option} applies to the logs of --after, but none are given")
+    else:
+        refuse_stated(reading, NO_LOGS)
+        if columns is not None:
+            raise MinertiaError(f"--columns: {NO_LOGS}")
     return tuple(found)

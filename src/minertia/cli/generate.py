@@ -11,9 +11,7 @@ import typer
 
 from minertia.cli.options import (
     AsJson,
-    Floating,
     Force,
-    Gravity,
     RobotName,
     Snap,
     Without,
@@ -25,6 +23,7 @@ from minertia.cli.terminal import diagnose, say, say_json, say_notes
 from minertia.codegen.options import PARAMETERS, Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.targets.options import CodeFiles, CodePrograms
 from minertia.io.schema import option_of
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.codegen.generate import GenerationResult
@@ -53,6 +52,7 @@ SmoothFriction = Annotated[
 
 def generate(
     robot: RobotName,
+    how: RobotOptions,
     model: CodeModel,
     arithmetic: Arithmetic,
     search: CodeSearch,
@@ -60,12 +60,10 @@ def generate(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the code.", show_default=False)],
     without: Without = None,
     smooth: SmoothFriction = None,
-    gravity: Gravity = None,
     replay: Annotated[
         Path | None,
         typer.Option("--replay", metavar="DIR", help="Reuse the search result saved with previously generated code."),
     ] = None,
-    floating: Floating = False,
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -74,9 +72,8 @@ def generate(
     from minertia.codegen import generate as codegen
     from minertia.robot.variants import smooth_friction
 
-    given = read_given(robot, floating, snap, numbers=True, without=without)
+    given = read_given(robot, how, snap, numbers=True, without=without)
     given = given if smooth is None else smooth_friction(given, smooth)
-    given = given if gravity is None else given.with_gravity(gravity)
     say_notes([note for note in model_notes(given) if note.where != "effects" or note.level != "info"], file=sys.stderr)
     result = codegen.generate(
         given,
@@ -99,20 +96,18 @@ def generate(
 
 def count(
     robot: RobotName,
+    how: RobotOptions,
     code: CodePrograms,
     parameters: CountedParameters = None,
     model: CodeModel = RIGID,
     search: CodeSearch = SEARCH,
-    gravity: Gravity = None,
-    floating: Floating = False,
     snap: Snap = None,
     as_json: AsJson = False,
 ) -> None:
     """Count the operations of a robot's generated programs."""
     from minertia.codegen import generate as codegen
 
-    given = read_given(robot, floating, snap, numbers=True)
-    given = given if gravity is None else given.with_gravity(gravity)
+    given = read_given(robot, how, snap, numbers=True)
     taken = parameters or ("mlc" if model.formulation == "mlc" else "base")
     result = codegen.count_programs(
         given,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn, Topic, campaign_command, map_for, say_findings
+from minertia.cli.campaigns import Columns, campaign_command, map_for, say_findings
 from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.sample import validated_as_samples
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.documents import json_document
 from minertia.io.errors import InputError
 
@@ -84,20 +85,19 @@ def validate(
         str,
         typer.Argument(
             metavar="MODEL|SAMPLES",
-            help="Model file (model.toml of identify), or samples.npz of sample or its folder.",
+            help="Model file (model.toml of identify), samples.npz of sample, or the folder of one.",
             show_default=False,
         ),
     ],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to validate on.", show_default=False)],
+    reading: ColumnMap,
     columns: Columns = None,
-    topic: Topic = None,
-    drop_torn: DropTorn = False,
     band: Annotated[
         float | None,
         typer.Option(
             "--band",
             metavar="LEVEL",
-            help="For samples: level of the bands; default: 0.95.",
+            help="With samples of a model: probability of the prediction bands; default: 0.95.",
             callback=finite,
             show_default=False,
         ),
@@ -125,7 +125,7 @@ def validate(
     from minertia.identification.validate import predict_logs
     from minertia.report.pages import validation_page
 
-    if validated_as_samples(model, logs, band, (columns, topic, drop_torn, simulator, html or pdf), as_json=as_json):
+    if validated_as_samples(model, logs, band, (columns, reading, simulator, html or pdf), as_json=as_json):
         return
     if is_log(model):
         raise InputError(f"the first argument must be a model.toml written by identify, but '{model}' is a log")
@@ -134,11 +134,11 @@ def validate(
     if (html or pdf) and simulator is not None:
         raise InputError("a simulation in another simulator has no report page; use --json, or omit --in")
     with progress(2 * len(logs) + 1) as tell:
-        mapping = map_for(known, columns, topic)
+        mapping = map_for(known, columns, reading)
         if simulator is not None:
-            found = _in_simulator(known, logs, simulator, step, tell)
+            found = _in_simulator(known, logs, mapping, (simulator, step), tell)
         else:
-            predicted = predict_logs(known, logs, columns=mapping, drop_torn=drop_torn, tell=tell)
+            predicted = predict_logs(known, logs, columns=mapping, tell=tell)
             found = tuple(log.residuals for log in predicted)
             if html or pdf:
                 write_pages(validation_page(known, model, predicted), html, pdf, force=force)
@@ -174,13 +174,17 @@ def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
             say(f"- {title}: {remark}")
 
 
-def _in_simulator(model: Model, logs: list[str], simulator: str, step: float, tell: Any) -> tuple[Residuals, ...]:
+def _in_simulator(
+    model: Model, logs: list[str], columns: ColumnMap, how: tuple[str, float], tell: Any
+) -> tuple[Residuals, ...]:
+    """Residuals of logs in a simulator; how: its name and time step [s]."""
     from minertia.io.errors import UnknownName
     from minertia.simulation.commanded_plant import validate_in_mujoco
 
+    simulator, step = how
     if simulator != "mujoco":
         raise UnknownName("simulator", simulator, ("mujoco",))
-    return validate_in_mujoco(model, logs, step=step, tell=tell)
+    return validate_in_mujoco(model, logs, step=step, columns=columns, tell=tell)
 
 
 def _say_result(result: Identification) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.campaigns import Topic
-from minertia.cli.options import Force, complete_robot, read_given
+from minertia.cli.campaigns import Columns, read_map
+from minertia.cli.options import Force, complete_robot
 from minertia.cli.terminal import PROBLEMS, diagnose, problem_count, say, say_json, say_notes
+from minertia.identification.logs.options import ColumnMap
+from minertia.io.schema import overridden
+from minertia.robot.options import RobotOptions
+
+if TYPE_CHECKING:
+    from minertia.robot.robot import Robot
 
 FORMAT = 1
 OF_JOINTS = ("degrees", "limits")  # checks that mean nothing for motors whose ratios are not known
@@ -23,21 +29,15 @@ def is_log(path: str) -> bool:
     return path.lower().endswith(tuple(FORMATS)) or is_folder(path)
 
 
-def check_log(
-    path: str, robot_name: str | None, how: tuple[Path | None, str | None], drop_torn: bool, as_json: bool
-) -> None:
-    """Print the audit of a log; exit code 1 if it has faults.  how: column mapping and topic."""
-    from dataclasses import replace
-
+def check_log(path: str, robot: Robot | None, columns: Path | None, reading: ColumnMap, *, as_json: bool) -> None:
+    """Print the audit of a log; exit code 1 if it has faults.  columns: file of the column mapping."""
     from minertia.identification.audits.audit import audit
-    from minertia.identification.logs.columns_file import columns_beside, read_columns
+    from minertia.identification.logs.columns_file import columns_beside
     from minertia.identification.logs.header import MOTOR_SIDE, UNIT_UNKNOWN, read_to_audit
     from minertia.report.identification_tables import finding_notes
 
-    robot = None if robot_name is None else read_given(robot_name)
-    columns = columns_beside(path) if how[0] is None else read_columns(how[0])
-    columns = columns if how[1] is None else replace(columns, topic=how[1])
-    recording = read_to_audit(path, robot, columns, drop_torn=drop_torn)
+    found = overridden(columns_beside(path) if columns is None else read_map(columns), reading)
+    recording = read_to_audit(path, robot, found, drop_torn=found.drop_torn)
     findings = [f for f in audit(recording, robot) if MOTOR_SIDE not in recording.notes or f.check not in OF_JOINTS]
     problems = sum(f.level in PROBLEMS for f in findings)
     if as_json:
@@ -65,6 +65,8 @@ def check_log(
         say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
         unit = "an unknown unit" if UNIT_UNKNOWN in recording.notes else recording.effort_unit
         say(f"{recording.summary(unit)}: {problem_count(problems)}")
+        if UNIT_UNKNOWN in recording.notes:
+            say("identify needs the unit: give effort_unit (Nm, N or A) in [columns] of the campaign or column file")
     if problems:
         raise typer.Exit(1)
 
@@ -76,11 +78,13 @@ def new(
                        show_default=False),
     ],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs of the robot.", show_default=False)],
+    reading: ColumnMap,
+    how: RobotOptions,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Output file; default: standard output.", show_default=False),
     ] = None,
-    topic: Topic = None,
+    columns: Columns = None,
     force: Force = False,
 ) -> None:  # fmt: skip
     """Write a first campaign file from the headers of logs; values that cannot be inferred are marked "?".
@@ -90,12 +94,13 @@ def new(
     from minertia.identification.campaigns.new import new_campaign
     from minertia.io.files import write_file
 
+    stated = None if columns is None else read_map(columns)
     if out is None:
-        say(new_campaign(robot, logs, topic=topic).rstrip("\n"), wrap=False)
+        say(new_campaign(robot, logs, stated, reading=reading, how=how).rstrip("\n"), wrap=False)
         return
     if Path(out).resolve().parent != Path.cwd():  # names in the file are looked up beside it
         robot, *logs = (str(Path(name).resolve()) if Path(name).exists() else name for name in (robot, *logs))
-    text = new_campaign(robot, logs, topic=topic)
+    text = new_campaign(robot, logs, stated, reading=reading, how=how)
     write_file(out, text, force=force)
     open_questions = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
     todo = f"; open questions, marked with ?: {open_questions}" if open_questions else ""

@@ -16,13 +16,14 @@ import typer
 from minertia.io.errors import InputError
 from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
 from minertia.io.tables import shown
+from minertia.robot.options import RobotOptions, StageOptions
 
 if TYPE_CHECKING:
-    from minertia.robot.options import StageOptions
     from minertia.robot.robot import Note, Robot
 
 LARGEST_SNAP = 0.5  # rad
-WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # names that help lists, of options by their name or help
+WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # {help text of an option: names that it lists}
+AXES = "X Y Z"  # values of an option that is a vector
 EVERY = "all"  # in place of the names of an option
 
 
@@ -91,10 +92,10 @@ def as_text(one: Option, metavar: str) -> Any:
 
 def declared(one: Option, default: Any = REQUIRED) -> Any:
     """Typer annotation of a declared option; its value is None (plain flag: False) if it is not given."""
-    if callable(one.choices):
-        WORD_LISTS[told(one, default)] = lambda: one.names
     flag = f"--{one.command or one.name.replace('_', '-')}"
     kinds, name, text = one.kind.scalars, one.name.upper().replace("_", "-"), told(one, default)
+    if callable(one.choices):
+        WORD_LISTS[text] = lambda: one.names
     if one.switch:
         return Annotated[bool, typer.Option(flag, help=one.sentence)]
     if is_flag(one):
@@ -102,7 +103,10 @@ def declared(one: Option, default: Any = REQUIRED) -> Any:
             return Annotated[bool | None, typer.Option(f"{flag}/--no-{flag[2:]}", help=text, show_default=False)]
         return Annotated[bool, typer.Option(flag, help=text)]
     if one.kind.is_mapping:
-        return Annotated[list[str] | None, option(flag[2:], "NAME=VALUE...", text)]
+        pair = "NAME[=VALUE],..." if one.kind.is_optional else "NAME=VALUE..."
+        return Annotated[list[str] | None, option(flag[2:], pair, text)]
+    if one.length == len(AXES.split()) and kinds == {"number"}:
+        return Annotated[tuple[float, float, float] | None, option(flag[2:], AXES, text, callback=finite)]
     if 1 in one.kind.depths and "number" in kinds:
         return as_text(one, "|".join(("Q1,Q2,..." if one.unit == "rad or m" else "NUMBER,...", *one.words)))
     if one.kind.depths == {1}:
@@ -182,10 +186,26 @@ def _read(one: Option, given: Any) -> Any:
     """Parse the value given for an option: numbers from a text, names from comma-separated texts."""
     if isinstance(given, str) and "number" in one.kind.scalars:
         return one.of_text(given)
+    if one.kind.is_mapping:
+        return named_numbers(one, given)
     if isinstance(given, list):
         words = [word.strip() for text in given for word in text.split(",") if word.strip()]
         return one.names if one.choices and words == [EVERY] else words
     return given
+
+
+def named_numbers(one: Option, texts: Sequence[str]) -> dict[str, float | None]:
+    """Parse NAME=VALUE texts, each of one or several separated by commas; a missing value, if allowed, is None."""
+    found: dict[str, float | None] = {}
+    for text in (part for given in texts for part in given.split(",") if part.strip()):
+        name, sign, value = (part.strip() for part in text.partition("="))
+        if name in found:
+            raise InputError(f"--{one.command} names '{name}' twice")
+        number = None if one.kind.is_optional and not sign else one.of_text(value)
+        if not one.fits({name: number}):
+            raise InputError(f"--{one.command} takes NAME=VALUE with a finite number, not '{text.strip()}'")
+        found[name] = number
+    return found
 
 
 def _value(usual: Any, stated: Sequence[tuple[Option, Any]]) -> Any:
@@ -213,15 +233,12 @@ RobotName = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A robot file (.urdf, .toml, .xml, .mjcf, .usd, .par), an identified model, or a bundled robot.",
+        help="A robot file (.urdf, .toml, .xml, .mjcf, .usd, .par), a model or its folder, or a bundled robot.",
         autocompletion=complete_robot,
         show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
-Floating = Annotated[
-    bool, typer.Option("--floating", help="Read the robot with a floating base, whatever the file says.")
-]
 Numbers = Annotated[bool, typer.Option("--numbers", help="Use numeric lengths instead of symbols.")]
 Snap = Annotated[
     float | None,
@@ -230,16 +247,6 @@ Snap = Annotated[
         metavar="RAD",
         callback=small_angle,
         help="Snap angles within this tolerance [rad] to multiples of 90 degrees; 0: no snapping; default: 0.002.",
-        show_default=False,
-    ),
-]
-Gravity = Annotated[
-    tuple[float, float, float] | None,
-    typer.Option(
-        "--gravity",
-        metavar="X Y Z",
-        callback=finite,
-        help="Gravity in the base frame [m/s2] instead of that of the file, such as 0 0 -9.81.",
         show_default=False,
     ),
 ]
@@ -259,15 +266,6 @@ Without = Annotated[
         show_default=False,
     ),
 ]
-Hold = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--hold",
-        metavar="JOINT[=VALUE],...",
-        help="Lock joints at positions [rad or m], such as those of a gripper; default: 0, or the nearest limit.",
-        show_default=False,
-    ),
-]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")]
 
 
@@ -280,35 +278,40 @@ def model_notes(robot: Robot) -> list[Note]:
 
 def read_given(
     name_or_path: str,
-    floating: bool = False,
+    how: RobotOptions | None = None,
     snap: float | None = None,
     *,
     numbers: bool = False,
     without: str | None = None,
-    hold: Sequence[str] | None = None,
     target: str = "",
     stage: StageOptions | None = None,
 ) -> Robot:
     """Read the robot named on the command line with its options; an identified model gives the identified robot.
 
-    without: names of effects to exclude, separated by commas.  hold: names of joints to lock, each entry one or
-    several separated by commas.  target: format to be written, for which a model may have separate values.
-    stage: prim of the robot in a USD stage.
+    without: names of effects to exclude, separated by commas.  target: format to be written, for which a model may
+    have separate values.  stage: prim of the robot in a USD stage.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE
-
-    base = "floating" if floating else None
-    tolerance = ANGLE_TOLERANCE if snap is None else snap
-    prim = "" if stage is None else stage.prim
-    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target, prim=prim)
-    names = [name.strip() for name in (without or "").split(",") if name.strip()]
-    return with_held(robot.without_effects(names) if names else robot, hold or ())
-
-
-def with_held(robot: Robot, hold: Sequence[str]) -> Robot:
-    """Lock the joints given by --hold."""
     from minertia.robot.variants import held
 
-    words = [word.strip() for given in hold for word in given.split(",") if word.strip()]
-    return held(robot, words) if words else robot
+    how = how or RobotOptions()
+    tolerance = ANGLE_TOLERANCE if snap is None else snap
+    robot = read_robot(
+        name_or_path,
+        base=how.base,
+        gravity=how.gravity,
+        snap=tolerance,
+        letters=not numbers,
+        target=target,
+        prim="" if stage is None else stage.prim,
+    )
+    names = [name.strip() for name in (without or "").split(",") if name.strip()]
+    return held(robot.without_effects(names) if names else robot, how.hold)
+
+
+def refuse_stated(given: Declared, why: str) -> None:
+    """Raise an error for options on the command line that have no effect; why: the reason."""
+    stated = [f"--{one.command}" for _, one, value in _commanded(given) if value != one.default]
+    if stated:
+        raise InputError(f"{' and '.join(stated)}: {why}")

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, Topic, map_for, read_map, say_findings
-from minertia.cli.options import AsJson, Force, complete_robot, finite, not_negative, option, read_given
+from minertia.cli.campaigns import CampaignFile, Columns, Data, map_for, read_map, say_findings
+from minertia.cli.options import AsJson, Force, complete_robot, finite, not_negative, option, read_given, refuse_stated
 from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -25,7 +27,10 @@ FORMAT = 1
 
 
 Unloaded = Annotated[
-    str, typer.Argument(metavar="UNLOADED", help="Log without the payload, or a model file.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="UNLOADED", help="Log without the payload, or a model file or its folder.", show_default=False
+    ),
 ]
 Loaded = Annotated[list[str], typer.Argument(metavar="LOADED...", help="Logs with the payload.", show_default=False)]
 RobotUnlessNamed = Annotated[
@@ -62,12 +67,12 @@ KnownCentre = Annotated[
 def payload(
     unloaded: Unloaded,
     loaded: Loaded,
+    reading: ColumnMap,
+    how: RobotOptions,
     robot: RobotUnlessNamed = None,
     campaign: CampaignFile = None,
     data: Data = None,
     columns: Columns = None,
-    topic: Topic = None,
-    drop_torn: DropTorn = False,
     at: AtFrame = None,
     flange: AtFlange = None,
     mass: KnownMass = None,
@@ -79,12 +84,15 @@ def payload(
 ) -> None:
     """Identify mass, centre of mass and inertia of a payload from logs without and with it."""
     from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.payload import identify_payload
     from minertia.robot.flange import load_frame
 
-    known = _unloaded(unloaded, robot, campaign, data, columns)
+    known = _unloaded(unloaded, robot, (campaign, data), columns, how)
+    mapping = None
     if isinstance(known, Campaign):
-        known = known.without_torn_rows() if drop_torn else known
-        known = known if topic is None else known.on_topic(topic)
+        known = known.reading(reading)
+    else:
+        mapping = map_for(known, columns, reading)
     if mass is None and com is not None:
         raise InputError("--com needs the --mass of a known payload")
     if mass is not None and flange is not None:
@@ -94,7 +102,7 @@ def payload(
     check_pages(html, pdf, force=force)
     with progress(2 * (len(loaded) + 1)) as tell:
         if mass is None:
-            found: Any = _load(known, loaded, (at, _flange(flange)), (columns, topic), drop_torn, tell)
+            found: Any = identify_payload(known, loaded, at=at, flange=_flange(flange), columns=mapping, tell=tell)
         elif isinstance(known, Campaign):
             found = _gains(known, loaded, (mass, com, at), tell)
         else:
@@ -119,9 +127,16 @@ def _page(robot: str, found: Any, is_load: bool) -> str:
 
 
 def _unloaded(
-    unloaded: str, robot: str | None, file: Path | None, data: Path | None, columns: Path | None
+    unloaded: str,
+    robot: str | None,
+    file: tuple[Path | None, Path | None],
+    columns: Path | None,
+    how: RobotOptions,
 ) -> Campaign | IdentifiedModel:
-    """Robot without the payload: an identified model, or the campaign of a log."""
+    """Robot without the payload: an identified model, or the campaign of a log.
+
+    file: campaign, and the folder of its logs.
+    """
     from dataclasses import replace
 
     from minertia.identification.campaigns.campaign import Campaign
@@ -129,39 +144,21 @@ def _unloaded(
     from minertia.identification.model import with_efforts
     from minertia.identification.model_file import is_model_file, read_model
 
+    path, data = file
     if is_model_file(unloaded):
-        if robot is not None or file is not None:
+        if robot is not None or path is not None:
             raise InputError("the model already names its robot; omit --robot and --campaign")
+        refuse_stated(how, "the model is that of its own robot")
         return with_efforts(read_model(unloaded), "a load")
     if unloaded.lower().endswith(".toml"):  # says what is wrong with it
         read_model(unloaded)
-    if (robot is None) == (file is None):
+    if (robot is None) == (path is None):
         raise InputError("the robot is missing; give --robot or a --campaign")
     if robot is not None:
-        return Campaign(read_given(robot), unloaded, columns=columns)  # type: ignore[arg-type]
-    assert file is not None
-    how = replace(read_campaign(file, data), train=unloaded, validate=())  # type: ignore[arg-type]
-    return how if columns is None else replace(how, columns=read_map(columns))
-
-
-def _load(
-    known: Campaign | IdentifiedModel,
-    loaded: list[str],
-    where: tuple[str | None, str | list[float] | None],
-    how: tuple[Path | None, str | None],
-    drop_torn: bool,
-    tell: Any,
-) -> Payload:
-    """Identify the payload; where: names of its frame and the flange; how: column mapping and topic."""
-    from minertia.identification.campaigns.campaign import Campaign
-    from minertia.identification.payload import identify_payload
-    from minertia.identification.remembered import campaign_like
-
-    mapping: Any = None
-    if not isinstance(known, Campaign):
-        mapping = map_for(known, *how)
-        mapping = campaign_like(known, (), mapping).without_torn_rows().map if drop_torn else mapping
-    return identify_payload(known, loaded, at=where[0], flange=where[1], columns=mapping, tell=tell)
+        return Campaign(read_given(robot, how), unloaded, columns=columns)  # type: ignore[arg-type]
+    assert path is not None
+    found = replace(read_campaign(path, data, how), train=unloaded, validate=())  # type: ignore[arg-type]
+    return found if columns is None else replace(found, columns=read_map(columns))
 
 
 def _flange(given: str | None) -> str | list[float] | None:
@@ -241,4 +238,7 @@ def _say_gains(found: DriveGains) -> None:
         (joint, f"{gain:.5g}", f"{d:.2g}")
         for joint, gain, d in zip(found.joints, found.gains, found.deviations, strict=True)
     )
-    say_table(Table(("joint", "effort per logged unit", "deviation"), rows, right=(1, 2)))
+    say_table(Table(("joint", "gain [N m or N per logged unit]", "standard deviation"), rows, right=(1, 2)))
+    say("For [drive] of the campaign file:")
+    say(f"gains = [{', '.join(f'{gain:.5g}' for gain in found.gains)}]")
+    say(f"gain_deviations = [{', '.join(f'{d:.2g}' for d in found.deviations)}]")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.limits import Floor, Limits, SelfCollision, read_limits
-from minertia.cli.options import AsJson, Force, Hold, RobotName, Snap, Without, model_notes, read_given
+from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_notes, read_given
 from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
+from minertia.robot.options import RobotOptions
 from minertia.simulation.options import RehearsalOptions
 
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder."
 def rehearse(
     robot: RobotName,
     options: RehearsalOptions,
+    how: RobotOptions,
     out: Out = Path("rehearsal"),
     limits: Limits = None,
     floor: Floor = None,
     self_collision: SelfCollision = None,
     without: Without = None,
-    hold: Hold = None,
     snap: Snap = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -45,7 +46,7 @@ def rehearse(
     from minertia.simulation.rehearsal import rehearse as run
 
     check_pages(None, pdf, force=force)
-    given = read_given(robot, snap=snap, numbers=True, without=without, hold=hold)
+    given = read_given(robot, how, snap, numbers=True, without=without)
     say_notes(model_notes(given), file=sys.stderr)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     check_folder(out, (PAGE, *file_names(given, options)), force=force)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn, Topic
+from minertia.cli.campaigns import Columns
 from minertia.cli.options import (
     AsJson,
-    Floating,
     Force,
     RobotName,
     Snap,
@@ -19,10 +18,12 @@ from minertia.cli.options import (
     complete_robot,
     model_notes,
     read_given,
+    refuse_stated,
 )
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
-from minertia.robot.options import StageOptions
+from minertia.robot.options import RobotOptions, StageOptions
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
@@ -80,14 +81,12 @@ def _source_comment(name: str) -> list[str]:
     return comment
 
 
-def show(
-    robot: RobotName, *, floating: Floating = False, snap: Snap = None, stage: StageOptions, as_json: AsJson = False
-) -> None:
+def show(robot: RobotName, how: RobotOptions, stage: StageOptions, snap: Snap = None, as_json: AsJson = False) -> None:
     """Show a robot as it was parsed: joints, placements, limits, drives, symbols and notes."""
     from minertia.report.robot_views import robot_data
     from minertia.report.tables import joint_tables, symbol_table
 
-    found = read_given(robot, floating, snap, stage=stage)
+    found = read_given(robot, how, snap, stage=stage)
     if as_json:
         say_json(robot_data(found))
         return
@@ -115,11 +114,13 @@ def check(
         str,
         typer.Argument(
             metavar="ROBOT|LOG",
-            help="A robot file or bundled robot, or a log (.csv, .csv.gz, .parquet, .npz, .mat, .mcap ...).",
+            help="A robot file, model or bundled robot, or a log (.csv, .csv.gz, .parquet, .npz, .mat, .mcap ...).",
             autocompletion=complete_robot,
             show_default=False,
         ),
     ],
+    reading: ColumnMap,
+    how: RobotOptions,
     of: Annotated[
         str | None,
         typer.Option(
@@ -131,10 +132,7 @@ def check(
         ),
     ] = None,
     columns: Columns = None,
-    topic: Topic = None,
-    drop_torn: DropTorn = False,
     *,
-    floating: Floating = False,
     snap: Snap = None,
     stage: StageOptions,
     as_json: AsJson = False,
@@ -146,20 +144,22 @@ def check(
     from minertia.cli.logs import check_log, is_log
 
     if is_log(robot_or_log):
-        check_log(robot_or_log, of, (columns, topic), drop_torn, as_json)
+        if of is None:
+            refuse_stated(how, "name the robot of the log with --robot")
+        robot = None if of is None else read_given(of, how, snap).on_ground
+        check_log(robot_or_log, robot, columns, reading, as_json=as_json)
         return
-    if of is not None or columns is not None or drop_torn or topic is not None:
-        raise InputError(
-            f"--robot, --columns, --topic and --drop-torn apply to a log, but '{robot_or_log}' does not have the "
-            "file name extension of one"
-        )
-    _check_robot(robot_or_log, floating, snap, stage, as_json)
+    is_no_log = f"this applies to a log; '{robot_or_log}' does not have the extension of one"
+    refuse_stated(reading, is_no_log)
+    if of is not None or columns is not None:
+        raise InputError(f"{'--columns' if of is None else '--robot'}: {is_no_log}")
+    _check_robot(robot_or_log, how, snap, stage, as_json)
 
 
-def _check_robot(robot_file: str, floating: bool, snap: float | None, stage: StageOptions, as_json: bool) -> None:
+def _check_robot(robot_file: str, how: RobotOptions, snap: float | None, stage: StageOptions, as_json: bool) -> None:
     from minertia.robot.check import check_robot
 
-    robot = read_given(robot_file, floating, snap, stage=stage)
+    robot = read_given(robot_file, how, snap, stage=stage)
     notes = check_robot(robot)
     problems = sum(note.level in PROBLEMS for note in notes)
     if as_json:
@@ -173,25 +173,28 @@ def _check_robot(robot_file: str, floating: bool, snap: float | None, stage: Sta
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="A robot file or bundled robot.", show_default=False)],
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A robot file, model or bundled robot.", show_default=False)
+    ],
     target: Annotated[
         Path,
         typer.Argument(
             metavar="OUT", help="File to write: .toml, .urdf, .mjcf, .xml or .usda, .usd, .usdc.", show_default=False
         ),
     ],
+    how: RobotOptions,
     template: Annotated[
         Path | None,
         typer.Option(
             "--template",
             metavar="FILE",
-            help="Template in the format of OUT: copied, with only the parameters changed; a USD stage is overridden.",
+            help="Template in the format of OUT: copied with only the parameters changed; "
+            "for USD, a layer that overrides it is written.",
             show_default=False,
         ),
     ] = None,
     without: Without = None,
     *,
-    floating: Floating = False,
     snap: Snap = None,
     stage: StageOptions,
     force: Force = False,
@@ -210,9 +213,10 @@ def convert(
     kind, is_stage = target_of(target), target.suffix.lower() in STAGES
     of_source = stage if Path(source).suffix.lower() in STAGES else None
     name = "" if kind is None else kind.name
-    robot = read_given(source, floating, snap, without=without, target=name, stage=of_source)
+    robot = read_given(source, how, snap, without=without, target=name, stage=of_source)
     notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force, prim=stage.prim))
-    exports, told = ([], ()) if kind is None or without else _exported(source, target)
+    is_changed = bool(without) or how != RobotOptions()
+    exports, told = ([], ()) if kind is None or is_changed else _exported(source, target)
     proof, proved = _proof(robot, target, stage) if is_stage else (None, ())
     notes = (*notes, *told, *proved)
     if as_json:

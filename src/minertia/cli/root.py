@@ -34,7 +34,7 @@ from minertia.cli.sample import sample
 from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
-from minertia.cli.terminal import drop_stdout, forgiving_streams, say
+from minertia.cli.terminal import diagnose, drop_stdout, forgiving_streams, say
 from minertia.cli.watch import watch
 from minertia.cli.wrench import wrench
 from minertia.io.errors import InputError
@@ -46,6 +46,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))
+OLD = {"--floating": ("--base", "floating")}  # options that still work, with what is written instead
 LONGEST = 1000  # characters of a sentence in the list of commands
 
 
@@ -107,7 +108,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     forgiving_streams()
     try:
         _refuse_nothing(before)
-        return _run([arg for arg in before if arg != "--debug"] + after)
+        return _run([word for arg in before if arg != "--debug" for word in _today(arg)] + after)
     except Stopped:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
@@ -117,6 +118,13 @@ def run(argv: Sequence[str] | None = None) -> int:
         if was_stopped():
             raise KeyboardInterrupt from None
         return explain(err)
+
+
+def _today(arg: str) -> tuple[str, ...]:
+    """Words of an argument, with a warning if its name is out of date."""
+    if arg in OLD:
+        diagnose(f"minertia: {arg} will be removed; write {' '.join(OLD[arg])}")
+    return OLD.get(arg, (arg,))
 
 
 def _refuse_nothing(args: Sequence[str]) -> None:

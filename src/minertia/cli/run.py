@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables
-from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
+from minertia.cli.options import AsJson, Force, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.io.errors import MinertiaError
+from minertia.robot.options import RobotOptions
 from minertia.running.options import DRIVERS, SIMULATED, RunOptions
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ Rehearsed = Annotated[
 Levels = Annotated[
     Path | None,
     option(
-        "watch",
-        "LEVELS",
+        "levels",
+        "FILE",
         "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT must then be the model.",
     ),
 ]
@@ -86,15 +87,14 @@ def run(
     robot: RobotName,
     motion: MotionPlace,
     options: RunOptions,
+    how: RobotOptions,
     host: Host = None,
     rehearsed: Rehearsed = None,
     limits: Limits = None,
     floor: Floor = None,
     self_collision: SelfCollision = None,
-    gravity: Gravity = None,
     levels: Levels = None,
     out: LogsPlace = Path("run"),
-    hold: Hold = None,
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -108,8 +108,7 @@ def run(
     from minertia.running.ladder import check_first
     from minertia.running.record import FILE, log_name, require_rehearsed
 
-    given = read_given(robot, snap=snap, numbers=True, hold=hold)
-    given = given if gravity is None else given.with_gravity(gravity)
+    given = read_given(robot, how, snap, numbers=True)
     parts = options.factors
     if not options.is_simulated:
         check_first(parts)
@@ -194,7 +193,7 @@ class _Listener:
 
         known = read_levels(levels)
         if not driver.effort.startswith("tau"):
-            raise MinertiaError("monitoring needs efforts in N m or N, but this driver reports currents; omit --watch")
+            raise MinertiaError("monitoring needs efforts in N m or N, but this driver reports currents; omit --levels")
         if abs(known.rate * driver.period - 1) > SAME_RATE:
             raise MinertiaError(
                 f"the noise levels are for {known.rate:.4g} samples per second, but the robot is sampled "

@@ -87,7 +87,7 @@ def validated_as_samples(
 ) -> bool:
     """Show how much of logs the bands of samples hold, and return True; False where a path holds no samples.
 
-    how: columns, topic, whether to drop malformed rows, another simulator, and a page.
+    how: file of columns, options of reading logs, another simulator, and a page.
     """
     from minertia.identification.samples import is_samples_file
 
@@ -95,7 +95,7 @@ def validated_as_samples(
         if level is not None:
             raise InputError("--band is for samples: draw some with `minertia sample`, and name samples.npz")
         return False
-    if how[3] is not None or how[4]:
+    if how[2] is not None or how[3]:
         raise InputError("samples have no page and no other simulator here: use --json, or a MODEL")
     _show_bands(path, logs, level, how, as_json=as_json)
     return True
@@ -107,10 +107,10 @@ def _show_bands(path: str, logs: list[str], level: float | None, how: tuple[Any,
     from minertia.report.tables import Table
 
     samples, level = read_samples(path), LEVEL if level is None else level
-    columns, topic, drop_torn = how[:3]
+    columns, reading = how[:2]
     with progress(2 * len(logs) + 1) as tell:
-        mapping = map_for(samples.model, columns, topic)
-        found = predict_bands(samples, logs, level=level, columns=mapping, drop_torn=drop_torn, tell=tell)
+        mapping = map_for(samples.model, columns, reading)
+        found = predict_bands(samples, logs, level=level, columns=mapping, tell=tell)
     whole = summary(found)
     factors = None if samples.noise is None else samples.noise.factors(level)
     if as_json:

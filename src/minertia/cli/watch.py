@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, Topic, map_for
+from minertia.cli.campaigns import Columns, map_for
 from minertia.cli.options import AsJson, Force, declared, option
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.online.options import WatchOptions
 from minertia.io.errors import InputError
 from minertia.io.schema import option_of
@@ -25,7 +26,7 @@ LEVELS, HEADER = "levels.toml", "watch_levels.h"
 
 
 ModelFile = Annotated[
-    str, typer.Argument(metavar="MODEL", help="Model file (model.toml of identify).", show_default=False)
+    str, typer.Argument(metavar="MODEL", help="Model file (model.toml of identify), or its folder.", show_default=False)
 ]
 LogsToWatch = Annotated[
     list[str] | None, typer.Argument(metavar="[LOG...]", help="Logs to monitor.", show_default=False)
@@ -43,6 +44,7 @@ LevelsPlace = Annotated[Path | None, option("out", "DIR", f"Folder for {LEVELS} 
 
 def watch(
     model: ModelFile,
+    reading: ColumnMap,
     logs: LogsToWatch = None,
     normal: Normal = None,
     levels: LevelsFile = None,
@@ -50,7 +52,6 @@ def watch(
     velocities: Velocities = False,
     single: Single = False,
     columns: Columns = None,
-    topic: Topic = None,
     out: LevelsPlace = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -64,7 +65,7 @@ def watch(
     if out is not None:
         check_folder(out, (LEVELS, HEADER), force=force)
     known = with_efforts(read_model(model), "a watch")
-    mapping = map_for(known, columns, topic)
+    mapping = map_for(known, columns, reading)
     with progress(len(normal or ()) + len(logs or ()) + 1) as tell:
         level = _levels(known, normal, levels, velocities, mapping, tell)
         level = level if per_hour is None else level.at(per_hour=per_hour)

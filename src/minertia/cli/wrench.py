@@ -11,10 +11,11 @@ import typer
 from minertia.cli.calibrate import Angle, ColumnsFile, said
 from minertia.cli.campaigns import CampaignFile, Data
 from minertia.cli.identify import run_identification
-from minertia.cli.options import AsJson, Force, Gravity, complete_robot, option, read_given
+from minertia.cli.options import AsJson, Force, complete_robot, option, read_given, refuse_stated
 from minertia.cli.pages import Pdf
 from minertia.identification.campaigns.options import WrenchOptions
 from minertia.io.errors import InputError
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -23,7 +24,7 @@ RobotAndFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[[ROBOT] POSES...]",
-        help="Files of wrenches: one row per pose at rest, or logs of motion. A robot (file or bundled name) "
+        help="Files of wrenches: one row per pose at rest, or logs of motion. A robot (file, model or bundled name) "
         "before them places the "
         "sensor if the files contain joint positions instead of its orientation; neither with --campaign.",
         autocompletion=complete_robot,
@@ -43,6 +44,7 @@ Out = Annotated[Path | None, option("out", "DIR", "Folder for model.toml, report
 
 
 def wrench(
+    how: RobotOptions,
     robot_and_files: RobotAndFiles = None,
     campaign: CampaignFile = None,
     data: Data = None,
@@ -57,18 +59,15 @@ def wrench(
     rotation_as: RotationAs = None,
     columns: ColumnsFile = None,
     angle: Angle = None,
-    gravity: Gravity = None,
     out: Out = None,
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Identify a tool's mass, centre of mass and inertia, and the force/torque sensor's bias and tilt."""
-    asked = _campaign(list(robot_and_files or ()), campaign, data, columns)
+    asked = _campaign(list(robot_and_files or ()), (campaign, data), columns, how)
     if validate:
         asked = replace(asked, validate=validate)
-    if gravity is not None:
-        asked = replace(asked, robot=asked.robot.with_gravity(gravity))
     if angle is not None:
         asked = replace(asked, columns=replace(asked.map, angle=angle))
     given: dict[str, Any] = {"frame": frame, "axes": axes, "of": of, "bias": bias, "moment": moment}
@@ -82,17 +81,20 @@ def _split(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
-def _campaign(names: list[str], file: Path | None, data: Path | None, columns: Path | None) -> Campaign:
-    """Campaign read from a file, or built from a robot and files of poses."""
+def _campaign(
+    names: list[str], file: tuple[Path | None, Path | None], columns: Path | None, how: RobotOptions
+) -> Campaign:
+    """Campaign read from a file in a folder of logs, or built from a robot and files of poses."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.geometry.readings import TEXT
     from minertia.identification.weigh import sensor_alone
 
-    if file is not None:
+    path, data = file
+    if path is not None:
         if names:
             raise InputError("give either --campaign, which names robot and files, or [ROBOT] POSES..., not both")
-        found = read_campaign(file, data)
+        found = read_campaign(path, data, how)
         return found if columns is None else replace(found, columns=columns)
     has_robot = bool(names) and Path(names[0]).suffix.lower() not in TEXT
     files = names[1:] if has_robot else names
@@ -100,5 +102,9 @@ def _campaign(names: list[str], file: Path | None, data: Path | None, columns: P
         raise InputError(
             "name files of wrenches at poses, after the robot if they contain joint positions, or a --campaign"
         )
-    robot = read_given(names[0]) if has_robot else sensor_alone()
+    if not has_robot:
+        refuse_stated(replace(how, gravity=None), "name the robot before the files")
+    robot = read_given(names[0], how) if has_robot else sensor_alone()
+    if how.gravity is not None:
+        robot = robot.with_gravity(how.gravity)
     return Campaign(robot, files, columns=columns, wrench=WrenchOptions())  # type: ignore[arg-type]

@@ -54,8 +54,8 @@ class _SprungDraft:
         if d.robot.elastic and d.setting.rotors:
             raise InputError(
                 f"rotors of '{d.robot.name}' are separated from its links by springs: generate programs for "
-                "elastic joints without rotor inertia (--no-rotors, CodeModel(rotors=False)); it is the input "
-                "'rotor'"
+                "elastic joints without rotor inertia (--no-rotors, CodeModel(rotors=False)); their inertia is the "
+                "input 'rotor'"
             )
         n = d.robot.n
         self.d, self.chi = d, d.chi()

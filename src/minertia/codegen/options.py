@@ -22,7 +22,8 @@ class CodeModel(Declared):
 
     parameters: str = option(
         "baked",
-        "Parameters of the code: standard, base or mlc parameters as run-time inputs, or constants compiled into it.",
+        "Parameters of the code: standard, base or mlc (minimal linear combination) parameters as run-time "
+        "inputs, or constants compiled into it.",
         choices=PARAMETERS,
         command="parameters",
     )
@@ -79,7 +80,7 @@ class CodeSearch(Declared):
     """Options of the search for fewer operations."""
 
     effort: float = option(
-        0.0, "Search time for fewer operations, per program [s].", unit="s", range=(0, 1e6), command="effort"
+        0.0, "Search time for fewer operations, per program.", unit="s", range=(0, 1e6), command="search-time"
     )
     seed: int = option(0, "Random seed of the search.", range=(0, 2**63), command="seed")
     representatives: Mapping[str, Any] = option(

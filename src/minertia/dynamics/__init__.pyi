@@ -24,8 +24,11 @@ from minertia.dynamics.model import (
     velocity_torques,
 )
 from minertia.dynamics.options import ChosenFrame
+from minertia.robot.effect import Effect, add_effects
 
 __all__ = [
+    "Effect",
+    "add_effects",
     "ChosenFrame",
     "FrameWrench",
     "actuation_matrix",

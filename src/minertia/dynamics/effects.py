@@ -8,7 +8,8 @@ from typing import NamedTuple
 from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sign, total
 from minertia.dynamics.kinematics import Scalars, State, joint_positions, joint_rates
 from minertia.io.errors import InputError
-from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS, ROTOR_SYMBOLS, JointState
+from minertia.robot.effect import JointState
+from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS, ROTOR_SYMBOLS
 from minertia.robot.parameters import full_name
 from minertia.robot.robot import Robot
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from minertia.base.grouping import BaseParameters
 from minertia.excitation.conditioning import ConditioningUse
+from minertia.excitation.constraint import checked_margins
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.loops import LoopUse
@@ -30,6 +31,7 @@ class Margins:
     smallest height above it, and of what.  clearance: smallest distance to an obstacle or another link, and between
     what.  clearance_margin: required minimum of both.  loops: transmission angles, or ratios of singular values.
     passive: smallest margin of loops and of their passive joints (1 at best, 0 at a limit), and of what.
+    constraints: {further constraint: smallest margin}.
     """
 
     position: tuple[float, ...]
@@ -46,6 +48,7 @@ class Margins:
     passive: float | None = None
     tightest_passive: str = ""
     jerk: tuple[float, ...] | None = None
+    constraints: tuple[tuple[str, float], ...] = ()
 
     def __repr__(self) -> str:
         names = ("position", "velocity", "acceleration", "jerk", "effort")
@@ -69,6 +72,7 @@ class Margins:
         for distance in (self.floor, self.clearance):
             if distance is not None and distance < self.clearance_margin:
                 used = max(used, 1 + self.clearance_margin - distance)
+        used = max([used, *(1 - margin for _, margin in self.constraints if margin < 0)])
         return used if self.passive is None or self.passive >= 0 else max(used, 1 - self.passive)
 
     @property
@@ -84,6 +88,7 @@ class Margins:
             lines.append(f"Lowest: {self.floor:.3g} m above the floor ({self.lowest}).")
         if self.clearance is not None:
             lines.append(f"Nearest approach: {self.clearance:.3g} m ({self.nearest}).")
+        lines += [f"Smallest margin of '{name}': {margin:.3g}." for name, margin in self.constraints]
         return [*lines, *(str(loop) for loop in self.loops)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,6 +102,7 @@ class Margins:
             "boxes": dict(self.boxes),
             "floor": self.floor,
             "clearance": self.clearance,
+            **({"constraints": dict(self.constraints)} if self.constraints else {}),
             "loops": {loop.name: [loop.smallest, loop.largest] for loop in self.loops},
         }
 
@@ -154,6 +160,7 @@ class Checker:
             loops=() if limits.loops is None else limits.loops.uses(q),
             passive=None if loops is None else loops[0],
             tightest_passive="" if loops is None else loops[1],
+            constraints=tuple((c.name, float(checked_margins(c, q, qd, qdd).min())) for c in limits.constraints),
         )
 
     def _loops(self, q: Array, qd: Array) -> tuple[float, str] | None:
@@ -195,6 +202,8 @@ class Checker:
             found = np.minimum(found, 2 * (1 - self._effort_use(q, still, still).max(axis=1)))
         if self.points is not None:
             found = np.minimum(found, self._inside(q).min(axis=1) / FREE)
+        for constraint in self.limits.constraints:
+            found = np.minimum(found, checked_margins(constraint, q, still, still).min(axis=1))
         space = self.limits.clearance
         return found if space is None else np.minimum(found, space.room(q))
 
@@ -244,6 +253,7 @@ class Checker:
                 (0.5 * margins.passive, (f"it is close to violating a constraint: {margins.tightest_passive}"))
             )
         found += [(d, f"frame '{frame}' is {d:.3g} m inside its box") for frame, d in margins.boxes]
+        found += [(0.5 * d, f"constraint '{name}' has a margin of {d:.3g} there") for name, d in margins.constraints]
         return min(found, default=(0.0, "a joint is at its limit"))[1]
 
     def explain(self, margins: Margins) -> str:
@@ -256,6 +266,9 @@ class Checker:
         for frame, distance in margins.boxes:
             if distance < 0:
                 return f"frame '{frame}' is {-distance:.3g} m outside its box"
+        for name, margin in margins.constraints:
+            if margin < 0:
+                return f"the constraint '{name}' is violated: its margin is {margin:.3g}"
         if margins.passive is not None and margins.passive < 0:
             return f"it violates a constraint: {margins.tightest_passive}"
         asked = f"at least {margins.clearance_margin:.3g} m is required"

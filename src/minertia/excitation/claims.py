@@ -37,8 +37,9 @@ def claims(limits: MotionLimits) -> Claims:
         if what not in (*JOINT_LIMITS, "floor", "self collision")
     ]
     boxes = [f"the box of {', '.join(sorted({repr(box.frame) for box in limits.boxes}))}"] if limits.boxes else []
+    own = [f"the constraint '{constraint.name}'" for constraint in limits.constraints]
     return Claims(
-        checked=(f"limits of {_and(held)}", *space, *boxes, *_loops(limits)),
+        checked=(f"limits of {_and(held)}", *space, *boxes, *_loops(limits), *own),
         unchecked=(*unknown, *others, *open_space),
     )
 

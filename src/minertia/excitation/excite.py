@@ -61,7 +61,7 @@ def excite(
     if limits.names != robot.coordinate_names:
         theirs = ", ".join(limits.names[:MOST_NAMES])
         raise Infeasible(f"the limits are for {theirs}, not for the joints of '{robot.name}'; use motion_limits(robot)")
-    base = base_parameters(robot, rotors=optimality.rotors, friction=optimality.friction)
+    base = base_parameters(robot.described, rotors=optimality.rotors, friction=optimality.friction)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(limits, base, effort)
     is_free = isinstance(start, str) or (start is None and not family.rest)

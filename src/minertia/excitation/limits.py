@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.excitation.collision import CollisionModel
+from minertia.excitation.constraint import Constraint
 from minertia.excitation.loops import LoopModel
 from minertia.excitation.options import USUAL, Box, LimitOptions, Workspace
 from minertia.excitation.space import room
@@ -37,6 +38,7 @@ class MotionLimits:
     clearance: distances to keep from the floor, from obstacles and between links.  loops: required distance of loops
     from singular postures, and limits of their passive joints.  assumed: limit -> joints for which the file does not
     give it.  missing: limit that is not checked -> reason.  workspace: source of boxes, clearance and loops.
+    constraints: your own (`with_constraints`).
     """
 
     names: tuple[str, ...]
@@ -54,9 +56,11 @@ class MotionLimits:
     missing: Mapping[str, str] = field(default_factory=dict)
     jerk: Array | None = None
     workspace: Workspace = USUAL
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         check(self)
+        expect_list(self.constraints, (Constraint,), "constraints of MotionLimits")
         expect_list(self.names, (str,), "names of MotionLimits")
         for name in ("lower", "upper", "velocity", "acceleration", "effort", "jerk"):
             if (values := getattr(self, name)) is not None:
@@ -71,6 +75,7 @@ class MotionLimits:
         parts += [f"{plural(len(self.boxes), 'frame')} kept in boxes"] if self.boxes else []
         parts += ["distances kept"] if self.clearance is not None else []
         parts += ["loops kept away from singular postures"] if self.loops is not None else []
+        parts += [plural(len(self.constraints), "further constraint")] if self.constraints else []
         return f"<MotionLimits of {', '.join(parts)}>"
 
     def _each(self, what: str, given: ArrayLike) -> Array:
@@ -99,6 +104,10 @@ class MotionLimits:
     def with_jerk(self, jerk: ArrayLike) -> MotionLimits:
         """Same limits with a jerk limit [rad/s3 or m/s3]: one value, or (n,)."""
         return replace(self, jerk=per_joint(self.names, "jerk", jerk))
+
+    def with_constraints(self, *constraints: Constraint) -> MotionLimits:
+        """Same limits with further constraints of your own."""
+        return replace(self, constraints=(*self.constraints, *constraints))
 
     @property
     def middle(self) -> Array:

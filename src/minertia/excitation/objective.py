@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from minertia.excitation.constraint import checked_margins
 from minertia.excitation.criteria import Criterion
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
@@ -150,6 +151,7 @@ class Objective:
         if turns is not None:
             slopes[:2] += turns
         value += weight * wall + room + loops + self._box_wall(state[0], slopes[0], weight)
+        value += self._own_wall(state, slopes, weight)
         if value == INFINITE:
             return None
         rest, walls = self._gradient(slopes, self.functions), self._gradient(bend, self.limited)
@@ -204,6 +206,18 @@ class Objective:
         if not rooms.min() > 0:  # nor is it where a loop does not close
             return INFINITE, None
         return -weight * float(np.log(rooms).sum()), np.array(pull(-weight / (rooms * self.tight)))
+
+    def _own_wall(self, state: Array, slopes: Array, weight: float) -> float:
+        """Barrier of further constraints; its gradient is added to that of the states."""
+        wall = 0.0
+        for constraint in self.problem.limits.constraints:
+            margins = checked_margins(constraint, *state)
+            rooms = (margins - (1 - self.tight)) / self.tight
+            if not rooms.min() > 0:
+                return INFINITE
+            wall -= weight * float(np.log(rooms).sum())
+            slopes += np.array(constraint.slopes(state[0], state[1], state[2], -weight / (rooms * self.tight)))
+        return wall
 
     def _clearance_wall(self, x: Array, weight: float) -> tuple[float, Array]:
         """Barrier of distances to the floor, links and obstacles, and its gradient by the scaled unknowns."""

@@ -27,7 +27,8 @@ from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, MissingParameters
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
-from minertia.robot.effects import TABLE, Effect, JointState
+from minertia.robot.effect import Effect, JointState
+from minertia.robot.effects import TABLE
 from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.robot import Robot
 

@@ -161,7 +161,7 @@ class Fleet:
             return next(iter(own.values()))
         total = CalendarTree({day_number(day): evidence for day, evidence in own.items()}).total()
         if total is None:
-            raise MinertiaError(f"there is no record of robot '{robot}' in these days")
+            raise MinertiaError(f"there is no record of robot '{robot}' on these days")
         return total
 
     # ------------------------------------------------------------------ judging

@@ -3,7 +3,7 @@
 from minertia.identification.bands import LogBands, predict_bands
 from minertia.identification.closed_loop.actuators import to_isaac_lab, to_position_mjcf
 from minertia.identification.comparison import ModelComparison
-from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimate import Estimate, EstimateSet
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.loads.gains import DriveGains
 from minertia.identification.loads.payload import Payload
@@ -19,6 +19,7 @@ from minertia.identification.wrench.model import WrenchModel
 __all__ = [
     "DriveGains",
     "Estimate",
+    "EstimateSet",
     "LogBands",
     "LoopIdentification",
     "ModelComparison",

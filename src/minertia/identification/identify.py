@@ -12,18 +12,19 @@ from typing import Any
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, silent
-from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimate import Estimate, EstimateSet
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.kind import Problem
 from minertia.identification.kinds import kind_of
 from minertia.identification.problem.terms import Wanted
 from minertia.identification.result import Identification
+from minertia.io.arrays import Array
 from minertia.io.errors import InputError, expected
 from minertia.io.resources import one_thread
 from minertia.robot.robot import Robot
 
-__all__ = ["Identification", "Problem", "build_problem", "identify", "judge", "solve"]
+__all__ = ["Identification", "Problem", "build_problem", "identify", "judge", "solve", "solve_many"]
 
 
 def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent) -> Problem:
@@ -42,8 +43,19 @@ def solve(problem: Problem, estimator: str | Estimator | None = None, *, tell: T
     return problem.solve(estimator, tell)
 
 
-def judge(problem: Problem, estimate: Estimate) -> Identification:
-    """Evaluate an estimate: residuals, parameter uncertainty, and the verdict."""
+def solve_many(problem: Problem, efforts: Array | Sequence[Array], estimator: str = "wls") -> EstimateSet:
+    """Fit the unknowns to each of K sets of efforts on the motion of the problem's log, for Monte Carlo studies.
+
+    efforts: (K, N, n) [N m or N] at the samples of `problem.logs[0].recording`; for several logs one array each.  They
+    are filtered as the logged ones, and the result is that of K calls of `solve` with the same filter and effects; the
+    regressor is computed once.  estimator: "wls" or "ols".
+    """
+    expected(problem, Problem, "the problem", "build_problem")
+    return problem.solve_many(efforts, estimator)
+
+
+def judge(problem: Problem, estimate: Estimate, *, tell: Tell = silent) -> Identification:
+    """Evaluate an estimate: residuals, parameter uncertainty, and the verdict.  tell: progress callback."""
     expected(problem, Problem, "the problem", "build_problem")
     expected(estimate, Estimate, "the estimate", "solve")
     settled = problem.settled(estimate)
@@ -52,7 +64,7 @@ def judge(problem: Problem, estimate: Estimate) -> Identification:
             "the estimate has the unknowns of another problem; give the estimate that solve returned for this problem"
         )
     with one_thread():
-        evidence = settled.evidence(estimate)
+        evidence = settled.evidence(estimate, tell)
     return Identification(settled, estimate, evidence, verdict(evidence))
 
 
@@ -81,7 +93,7 @@ def identify(
     tell("fitting")
     estimate = solve(problem, tell=tell)
     tell("judging")
-    return judge(problem, estimate)
+    return judge(problem, estimate, tell=tell)
 
 
 def _campaign(robot: Any, logs: Any, validate: Any, stated: dict[str, Any]) -> Campaign | PreparedCampaign:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
-from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimate import Estimate, EstimateSet
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import Measure
@@ -235,6 +235,20 @@ class Problem(ABC):
             "validation logs",
         )
 
+    @property
+    def W(self) -> Array:
+        """Regression matrix (rows, unknowns); raises an error if the kind has none."""
+        raise self.refused("a regression matrix", "fit it with solve, which linearises it")
+
+    @property
+    def y(self) -> Array:
+        """Measured vector (rows,) of W beta = y; raises an error if the kind has none."""
+        raise self.refused("a regression matrix", "fit it with solve, which linearises it")
+
+    def solve_many(self, efforts: Array | Sequence[Array], estimator: str) -> EstimateSet:
+        """Estimates from many sets of efforts on one motion; raises an error if the kind has no efforts."""
+        raise self.refused("efforts on one motion", "call solve for each set of logs")
+
     def entry(self, value: ParameterEvidence) -> dict[str, Any]:
         """Entry of a parameter in a model file: value, interval, class, relation, and unit if it has one."""
         return parameter_entry(self.linear, value)
@@ -259,7 +273,7 @@ class Problem(ABC):
         return self
 
     @abstractmethod
-    def evidence(self, estimate: Estimate) -> Evidence:
+    def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Evidence on an estimate."""
 
     def rows(self, estimate: Estimate) -> Observation:

@@ -15,6 +15,7 @@ from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError, expect_path, expected
 from minertia.io.files import is_file, why_no_file, write_file
 from minertia.io.provenance import read_made_of
+from minertia.robot.files import model_in
 from minertia.robot.formats.reading import MODEL, ReadOptions, is_model_text, read_text
 from minertia.robot.identified import GEOMETRY, WRENCH, check_format, nominal_robot
 from minertia.robot.robot import Robot
@@ -37,7 +38,7 @@ def write_model(model: Model, path: str | Path, *, force: bool = False) -> None:
 
 def is_model_file(path: str | Path) -> bool:
     """Whether a file is an identified model, according to its first lines."""
-    file = Path(path)
+    file = model_in(path)
     if file.suffix.lower() != ".toml" or not is_file(file):
         return False
     with open(file, encoding="utf-8", errors="replace") as text:
@@ -45,8 +46,9 @@ def is_model_file(path: str | Path) -> bool:
 
 
 def read_model(path: str | Path) -> Model:
-    """Read a model from its file."""
+    """Read a model from its file, or from the folder that identify wrote."""
     expect_path(path, "a model")
+    path = model_in(path)
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
     return parse_model(read_text(Path(path)), path)

@@ -74,7 +74,7 @@ def campaign_like(
     joints = tuple(name for name in model.row_names if name in model.nominal.coordinate_names)
     changes = {} if columns is None else {"columns": columns}
     made = replace(campaign, joints=joints, validate=logs, **changes)  # type: ignore[arg-type]
-    return made.without_torn_rows() if drop_torn else made
+    return made.reading(ColumnMap(drop_torn=drop_torn))
 
 
 def fitted_before(model: Model, log: str) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.campaigns.read import recorded_campaign
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.posterior.draw import draw
@@ -76,9 +75,9 @@ def shown_by(model: IdentifiedModel) -> Shown:
 
 def _fixed(model: IdentifiedModel) -> tuple[Mapping[str, float], Array]:
     """Known values by name, and the usual effort of each joint."""
-    campaign = recorded_campaign(model.nominal, model.campaign)
     linear = model.linear
-    own = {k: v for k, v in campaign.fix.items() if k in linear.standard or k in linear.names}
+    fix = model.campaign.get("fix", {})
+    own = {name: float(v) for name, v in fix.items() if name in linear.standard or name in linear.names}
     rows = model.evidence.get("training", {}).get("per_joint", ())
     effort = [r["rmse"] / r["relative"] if r.get("relative") else 1.0 for r in rows]
     usual = effort if len(effort) == len(linear.rows) and LOOPS not in model.evidence else np.ones(len(linear.rows))
@@ -89,7 +88,7 @@ def _prior_share(posterior: Posterior, x: Array, seed: int) -> Array:
     """Share of the prior's variance that is left in each value, by quartiles; 0 for values that do not vary."""
     z = np.random.default_rng([seed, 1]).normal(size=(PRIOR_DRAWS, posterior.space.size))
     own, before = (np.ptp(np.quantile(v, MIDDLE, axis=0), axis=0) for v in (x, posterior.space.values(z)))
-    return np.clip(np.divide(own, before, out=np.zeros(x.shape[1]), where=before > 0) ** 2, 0.0, 1.0)
+    return np.asarray(np.clip(np.divide(own, before, out=np.zeros(x.shape[1]), where=before > 0) ** 2, 0.0, 1.0))
 
 
 def _prior(posterior: Posterior, best: Array, options: SampleOptions) -> dict[str, Any]:

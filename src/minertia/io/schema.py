@@ -151,8 +151,12 @@ class Option:
         if self.kind.record is not None:
             return self._is_record(value)
         if self.kind.is_mapping:
-            return isinstance(value, Mapping) and all(isinstance(k, str) and self._is_one(v) for k, v in value.items())
+            return isinstance(value, Mapping) and all(map(self._is_named, value, value.values()))
         return self._is_list(value) if _is_list(value) else self._is_lone(value)
+
+    def _is_named(self, name: object, value: object) -> bool:
+        """Whether an entry of a table of names is valid; None stands for its default where the type allows it."""
+        return isinstance(name, str) and (self.kind.is_optional if value is None else self._is_one(value))
 
     def _is_record(self, value: object) -> bool:
         record: Any = self.kind.record
@@ -425,6 +429,16 @@ def stated(value: Any) -> dict[str, Any]:
     """Options of an object that differ from their default, by key, as JSON and TOML values."""
     found = {one.key: (getattr(value, one.name), one.default) for one in options(type(value))}
     return {key: plain(given) for key, (given, default) in found.items() if given != default}
+
+
+def overridden(value: Value, given: Value) -> Value:
+    """Options object in which those options of another that differ from their defaults take precedence."""
+    changes: dict[str, Any] = {}
+    for one in options(type(given)):
+        own = getattr(given, one.name)
+        if own != one.default:
+            changes[one.name] = overridden(getattr(value, one.name), own) if isinstance(own, Declared) else own
+    return replace(value, **changes) if changes else value  # type: ignore[type-var]
 
 
 def restored(cls: type[Value], table: Mapping[str, Any]) -> Value:

@@ -57,7 +57,7 @@ def deviation_table(found: Excitation) -> Table:
         )
         for k, name in enumerate(found.base.names)
     )
-    head = ("parameter", "deviation", "relative", "before this motion")
+    head = ("parameter", "standard deviation", "of typical size", "before this motion")
     return Table(head, rows, right=(1, 2, 3)).without_empty_columns()
 
 

@@ -13,10 +13,11 @@ from minertia.io.errors import DescriptionError, InputError, UnknownName, expect
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.formats.reading import ReadOptions, is_model_text, read_text, referenced
 from minertia.robot.formats.snap import ANGLE_TOLERANCE
+from minertia.robot.options import BASES
 from minertia.robot.robot import Note, Robot
 from minertia.robot.targets import target_of
 
-BASES = ("fixed", "floating")
+MODEL_FILE = "model.toml"  # in a folder that identify wrote
 LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
 STAGES = (".usd", ".usda", ".usdc")  # of USD, whose layers their own reader opens
 
@@ -74,11 +75,11 @@ def parse_robot(text: str, source: str) -> Robot:
 
 
 def _load(name_or_path: str | Path) -> tuple[str, str, str]:
-    path = Path(name_or_path)
+    path = model_in(name_or_path)
     if is_file(path):
         text = read_text(path) if path.suffix.lower() not in STAGES else ""
         reading(path, *referenced(path, text))
-        return text, str(name_or_path), path.suffix.lower()
+        return text, str(name_or_path if path == Path(name_or_path) else path), path.suffix.lower()
     name = str(name_or_path)
     if name in bundled_robots():
         text = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
@@ -86,6 +87,12 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     if path.suffix or path.parent != Path() or os.path.isdir(path):
         raise DescriptionError(why_no_file(path), file=name_or_path)
     raise UnknownName("robot file or bundled robot", name, bundled_robots())
+
+
+def model_in(path: str | Path) -> Path:
+    """Path of the model in a folder that identify wrote; any other path as it is."""
+    file = Path(path) / MODEL_FILE
+    return file if is_file(file) else Path(path)
 
 
 def _beside(path: Path, suffix: str) -> tuple[str, str] | None:

@@ -142,6 +142,11 @@ class Robot:
         return len(self.independent)
 
     @property
+    def on_ground(self) -> Robot:
+        """The robot with a fixed base, whose coordinates are those of the joints alone."""
+        return replace(self, base="fixed") if self.is_floating else self
+
+    @property
     def is_floating(self) -> bool:
         """Whether the base moves freely."""
         return self.base == "floating"
@@ -194,6 +199,21 @@ class Robot:
     def coordinate_of(self, j: int) -> int:
         """Index of the coordinate that determines joint j; the first if there are several."""
         return self.shares(j)[0][0]
+
+    @cached_property
+    def described(self) -> Robot:
+        """Robot with its frames before a calibration; the robot itself if it was not calibrated.
+
+        Corrections turn exactly parallel axes into nearly parallel ones, which would make parameters identifiable in
+        theory alone.
+        """
+        if self.corrections is None:
+            return self
+        joints = list(self.joints)
+        own = zip(self.corrections.indices[1:], self.corrections.joints[1:], strict=True)  # the first is not corrected
+        for j, before in own:
+            joints[j] = replace(joints[j], R=before.R, p=before.p)
+        return replace(self, joints=tuple(joints), corrections=None)
 
     def corrected(self, q: Sequence[Scalar]) -> list[Scalar]:
         """Positions of the coordinates [rad, m] where encoders read q, by the corrections of a calibration."""
@@ -444,7 +464,8 @@ class Robot:
         if not self.has_parameters:
             raise MissingParameters(
                 f"the robot '{self.name}' has no inertial parameters, so its torques cannot be computed; give "
-                "masses and inertias in the robot file, or derive base parameters, which need only the geometry"
+                "masses and inertias in the robot file (a bundled robot: write one with 'minertia convert'), or derive "
+                "base parameters, which need only the geometry"
             )
         chi = [self._link_values(self.base_link)] if self.is_floating else []
         for j, link in enumerate(self.links):

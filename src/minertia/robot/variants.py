@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from minertia.algebra.vec3 import HERE, Pose, compose
@@ -14,10 +14,10 @@ from minertia.robot.joint import Cut, Follows, Joint
 from minertia.robot.robot import Frame, Robot
 
 
-def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
+def locked(robot: Robot, positions: Mapping[str, float | None]) -> Robot:
     """Robot with the named joints, and all joints that depend on them, fixed at these positions [rad or m].
 
-    Symbolic lengths become numbers.  Raises an error for coupled drives.
+    None: position in range nearest to 0.  Symbolic lengths become numbers.  Raises an error for coupled drives.
     """
     if not positions:
         return robot
@@ -28,37 +28,30 @@ def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
     if robot.coupling is not None:
         raise DescriptionError("joints of a robot with coupled drives cannot be locked", file=robot.source)
     robot.require_tree("locking joints")
-    return _Lock(robot.numeric, positions).robot()
+    at = {name: min(max(0.0, low), high) for name, (low, high) in _ranges(robot, positions).items()}
+    return _Lock(robot.numeric, at | {name: value for name, value in positions.items() if value is not None}).robot()
 
 
-def held(robot: Robot, words: Iterable[str]) -> Robot:
-    """Robot with joints locked by "NAME" or "NAME=VALUE" [rad or m]; default: position in range nearest to 0."""
-    positions: dict[str, float] = {}
-    for word in words:
-        name, sign, text = (part.strip() for part in word.partition("="))
-        names = [joint.name for joint in robot.joints]
-        if name not in names:
-            raise UnknownName("joint", name, names)
-        if name in positions:
-            raise InputError(f"joint '{name}' is locked twice; name it once")
-        limits = robot.joints[names.index(name)].limits
-        low = -math.inf if limits.lower is None else float(limits.lower)
-        high = math.inf if limits.upper is None else float(limits.upper)
-        value = _position(name, text) if sign else min(max(0.0, low), high)
-        if not low <= value <= high:
+def held(robot: Robot, positions: Mapping[str, float | None]) -> Robot:
+    """`locked`, with an error for positions out of range."""
+    for name, (low, high) in _ranges(robot, positions).items():
+        value = positions[name]
+        if value is not None and not low <= value <= high:
             raise InputError(f"joint '{name}' cannot be locked at {value:g}: its range is {low:g} to {high:g}")
-        positions[name] = value
     return locked(robot, positions)
 
 
-def _position(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"the locked position of joint '{name}' must be a number [rad or m], not '{text}'")
-    return value
+def _ranges(robot: Robot, names: Collection[str]) -> dict[str, tuple[float, float]]:
+    """Range of each of some joints; infinite where the robot has no limit."""
+    found = {}
+    for joint in robot.joints:
+        lower, upper = joint.limits.lower, joint.limits.upper
+        if joint.name in names:
+            found[joint.name] = (
+                -math.inf if lower is None else float(lower),
+                math.inf if upper is None else float(upper),
+            )
+    return found
 
 
 class _Lock:

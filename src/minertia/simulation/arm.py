@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.robot.effects import BY_SYMBOL, Constants, Effect
+from minertia.robot.effect import Constants, Effect
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

@@ -21,7 +21,8 @@ from minertia.dynamics import model as dynamics
 from minertia.dynamics.kinematics import State, joint_positions, joint_rates
 from minertia.dynamics.loops.projection import project
 from minertia.io.errors import InputError
-from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, JointState
+from minertia.robot.effect import JointState
+from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.simulation.arm import GRIP, RUNAWAY, ActingEffect, Array, More, SimulatedArm, acting_effects
 from minertia.simulation.passive_joints import passive_joints

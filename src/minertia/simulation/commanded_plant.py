@@ -20,6 +20,7 @@ from minertia.identification.closed_loop.predict import VALIDATED_STEP
 from minertia.identification.closed_loop.record import recorded_loop
 from minertia.identification.closed_loop.simulate import with_start
 from minertia.identification.evidence.residuals import Residuals, residuals_of_arrays
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.remembered import campaign_like
@@ -36,17 +37,19 @@ def validate_in_mujoco(
     logs: LogLike | Sequence[LogLike],
     *,
     step: float = STEP,
+    columns: ColumnMap | str | Path | None = None,
     tell: Tell = silent,
 ) -> tuple[Residuals, ...]:
     """Residuals of logs whose commands MuJoCo tracks with the model's `<position>` actuators; step: MuJoCo's [s].
 
+    columns: column mapping of the logs; None for that of the model's logs.
     The commands are held and delayed as in the servo model, in whole steps of MuJoCo.  Effects of the model that MuJoCo
     does not simulate are listed in the remarks.
     """
     if not STEPS[0] <= step <= STEPS[1]:
         raise InputError(f"the time step of MuJoCo must be between {STEPS[0]:g} and {STEPS[1]:g} s, not {step:g} s")
     known = with_efforts(model if isinstance(model, Model) else read_model(model), "a simulation in MuJoCo")
-    campaign = campaign_like(known, logs)
+    campaign = campaign_like(known, logs, columns)
     found = []
     for log in campaign.validate:
         tell(f"simulating {log.name} in MuJoCo")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.robot.effects import JointState
+from minertia.robot.effect import JointState
 from minertia.robot.formats.mjcf.write import constant_efforts
 from minertia.robot.robot import Robot
 from minertia.simulation.arm import GRIP, ActingEffect, Array, More, SimulatedArm, acting_effects

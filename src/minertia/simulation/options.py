@@ -58,7 +58,7 @@ class RehearsalOptions(Declared):
         "Payload that is attached while its mass is estimated.",
         unit="kg",
         above=0,
-        command="payload",
+        command="load",
         otherwise=f"{100 * LOAD:g} % of the moving mass",
     )
     show: tuple[str, ...] = option((), "Generated controllers to test, or all.", choices=_shows, command="show")
@@ -67,7 +67,7 @@ class RehearsalOptions(Declared):
         "Duration of contact-free motion in which false collision alarms are counted.",
         unit="s",
         above=0,
-        command="watch",
+        command="contact-free",
     )
 
     def __post_init__(self) -> None:

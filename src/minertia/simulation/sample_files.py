@@ -43,7 +43,8 @@ def check_samples(out: Path, formats: Sequence[str], count: int, *, force: bool 
     """Raise an error before the computation where the files cannot be written."""
     rows = [FORMATS[name] for name in formats]
     if count > MOST_FILES and any(row.each for row in rows) and not force:
-        raise InputError(f"{count} robots are as many files: draw at most {MOST_FILES} with --n, or take --force")
+        text = f"{count} robots would be written to as many files; draw at most {MOST_FILES} with --n, or use --force"
+        raise InputError(text)
     check_folder(out, (FILE, *(name for row in rows for name in row.names(count))), force=force)
 
 

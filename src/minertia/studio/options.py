@@ -42,7 +42,9 @@ class RobotJob(Declared):
 class ProposeJob(Declared):
     """Read the headers of logs."""
 
-    logs: tuple[str, ...] = option((), "Logs to read, by key.", pattern=KEY, most=MOST_FILES, otherwise="all")
+    logs: tuple[str, ...] = option(
+        (), "Logs to read, by their keys in the project.", pattern=KEY, most=MOST_FILES, otherwise="all"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,17 +56,23 @@ class CampaignJob(Declared):
 class ValidateJob(Declared):
     """Predict logs with a model."""
 
-    model: str = option(help="Model, by key.", pattern=KEY)
-    logs: tuple[str, ...] = option(help="Validation logs, by key.", pattern=KEY, most=MOST_FILES)
+    model: str = option(help="Identified model, by its key in the project.", pattern=KEY)
+    logs: tuple[str, ...] = option(help="Validation logs, by their keys in the project.", pattern=KEY, most=MOST_FILES)
 
 
 @dataclass(frozen=True, repr=False)
 class CalibrateJob(Declared):
     """Calibrate the robot from measurements of its tool."""
 
-    measurements: tuple[str, ...] = option(help="Files of measurements to fit, by key.", pattern=KEY, most=MOST_FILES)
+    measurements: tuple[str, ...] = option(
+        help="Measurement files to fit, by their keys in the project.", pattern=KEY, most=MOST_FILES
+    )
     validate: tuple[str, ...] = option(
-        (), "Validation measurements, by key.", pattern=KEY, most=MOST_FILES, otherwise="none: held-out regions"
+        (),
+        "Validation measurements, by their keys in the project.",
+        pattern=KEY,
+        most=MOST_FILES,
+        otherwise="none: held-out regions",
     )
     angle: str | None = like(ColumnMap, "angle")
     length: str | None = like(ColumnMap, "length")
@@ -88,7 +96,9 @@ class ExciteJob(Declared):
 class GenerateJob(Declared):
     """Generate code."""
 
-    model: str | None = option(None, "Model, by key.", pattern=KEY, otherwise="the robot of the robot file")
+    model: str | None = option(
+        None, "Identified model, by its key in the project.", pattern=KEY, otherwise="the robot of the robot file"
+    )
     code: CodeFiles = option(CodeFiles(), table="")
     arithmetic: Arithmetic = option(Arithmetic(), table="")
 
@@ -104,7 +114,12 @@ class RehearseJob(Declared):
 class ControlJob(Declared):
     """Simulate an arm that tracks a trajectory."""
 
-    arm: str | None = option(None, "Model of the arm, by key.", pattern=KEY, otherwise="the robot of the robot file")
+    arm: str | None = option(
+        None,
+        "Identified model of the arm, by its key in the project.",
+        pattern=KEY,
+        otherwise="the robot of the robot file",
+    )
     known: str | None = option(
         None, "Model used by the controller.", pattern=KEY, otherwise="the robot of the robot file"
     )
@@ -117,7 +132,7 @@ class ControlJob(Declared):
 class FleetJob(Declared):
     """Evaluate a fleet."""
 
-    store: str = option(help="Store of the folder, by key.", pattern=KEY)
+    store: str = option(help="Fleet store, by its key in the project.", pattern=KEY)
     drift: DriftOptions = option(DriftOptions(), table="")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import CampaignError, InputError, MinertiaError
 from minertia.io.files import make_folder, write_file
+from minertia.io.steps import StepCount
 from minertia.robot.robot import Robot
 from minertia.studio.job_work import JobWork
 from minertia.studio.options import (
@@ -208,12 +209,10 @@ def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]
     from minertia.report.fit_views import fit_view, titled
     from minertia.report.folders import check_identification, write_identification
 
-    steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 7, 0
+    count = StepCount(2 * (len(campaign.train) + len(campaign.validate)) + 7)
 
     def tell(step: str) -> None:
-        nonlocal begun
-        work.tell(step, min(begun / steps, 0.97))
-        begun += 1
+        work.tell(step, count.begin(step))
 
     check_identification(work.out, campaign)
     result = identify(campaign, tell=tell)

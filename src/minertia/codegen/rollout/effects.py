@@ -20,7 +20,8 @@ from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.scalar import Scalar, add, mul, neg
 from minertia.codegen.program import Port, Program
 from minertia.io.arrays import Array
-from minertia.robot.effects import BY_SYMBOL, EFFECTS, Effect, JointState
+from minertia.robot.effect import Effect, JointState
+from minertia.robot.effects import BY_SYMBOL, EFFECTS
 
 SIMULATED = tuple(e.name for e in EFFECTS if "temperature" not in e.inputs)  # commands come without temperatures
 

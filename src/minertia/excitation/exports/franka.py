@@ -98,7 +98,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
     """Files of the program and its samples."""
     motion.require_turning(7, "a Franka arm")
     if motion.rate != RATE:
-        raise Infeasible(f"a Franka arm takes {RATE:g} set points per second, not {motion.rate:g}; omit --rate")
+        raise Infeasible(f"a Franka arm takes {RATE:g} set points per second, not {motion.rate:g}; omit --export-rate")
     _require_soft(motion)
     title = f"{comment(motion.robot.name)}: {', '.join(motion.route.names)}."
     text = TEXT.replace("@TITLE@", title).replace("@COUNT@", str(len(motion.path.t)))

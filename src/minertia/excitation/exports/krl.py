@@ -24,7 +24,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
     if len(q) > MOST_POINTS:
         raise Infeasible(
             f"a KUKA program can have at most {MOST_POINTS} points, but this trajectory has {len(q)}; use a lower "
-            "--rate"
+            "--export-rate"
         )
     scale = np.where(motion.is_sliding, 1000.0, 180.0 / np.pi)
     points = [_axes(row) for row in q * scale]

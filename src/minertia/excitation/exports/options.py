@@ -24,7 +24,7 @@ class MotionFiles(Declared):
         "Sampling rate of the trajectory files for controllers.",
         unit="Hz",
         range=RATES,
-        command="rate",
+        command="export-rate",
         otherwise="ten times --samples over the trajectory; for exports the rate of their controllers",
     )
     exports: tuple[str, ...] = option(

@@ -20,7 +20,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
     if motion.rate > RATES[-1] or motion.rate < 1:
         raise Infeasible(
             f"a Universal Robot takes at most {RATES[-1]:g} set points per second, not "
-            f"{motion.rate:g}; use a lower --rate"
+            f"{motion.rate:g}; use a lower --export-rate"
         )
     q, starts = motion.path.q, dict(zip(motion.begins, motion.route.names, strict=True))
     lines = [

@@ -21,11 +21,12 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, read_recording
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
+from minertia.identification.problem.linear import BASE_ROWS
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.terms import read_effect, read_joints
 from minertia.io.errors import CampaignError, InputError, UnknownName
 from minertia.io.notebook import clipped
-from minertia.io.schema import Declared, Given, check, option, option_of
+from minertia.io.schema import Declared, Given, check, option, option_of, overridden
 from minertia.io.tables import load_toml
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
@@ -184,13 +185,17 @@ class Campaign(CampaignOptions):
         assert isinstance(self.columns, ColumnMap)
         return self.columns
 
-    def without_torn_rows(self) -> Campaign:
-        """Campaign that drops malformed rows of its logs."""
-        return replace(self, columns=replace(self.map, drop_torn=True))
+    def reading(self, stated: ColumnMap) -> Campaign:
+        """Campaign that reads its logs with the options that differ from their defaults in `stated`."""
+        return replace(self, columns=overridden(self.map, stated))
 
-    def on_topic(self, topic: str) -> Campaign:
-        """Campaign that reads the joint states of its bags from one topic."""
-        return replace(self, columns=replace(self.map, topic=topic))
+    @property
+    def efforts(self) -> tuple[str, ...] | None:
+        """Names of the efforts that are fitted, those of a floating base among them; None for all."""
+        if not self.robot.is_floating:
+            return tuple(self.joints) or None  # type: ignore[arg-type]
+        only = {"base": BASE_ROWS, "joints": self.robot.coordinate_names}
+        return only.get(str(self.floating.rows))
 
     def recording(self, log: Log, *, whole: bool = False) -> Recording:
         """Recording of a log with the campaign's repairs; `whole` retains standstill."""
@@ -202,7 +207,7 @@ class Campaign(CampaignOptions):
     def as_logged(self, log: Log, *, effort: bool = True) -> Recording:
         """Recording of a log without repairs; effort: whether missing efforts raise an error."""
         if log.file is not None:
-            recording = read_recording(log.file, self.robot, self.map, effort=effort)
+            recording = read_recording(log.file, self.robot.on_ground, self.map, effort=effort)
         else:
             assert isinstance(log.source, Recording)
             recording = log.source

@@ -55,7 +55,7 @@ def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: flo
         (RecordedLog.of(one.log, one.beginning.select(slice(0, SAMPLES))), carried(campaign.robot, one.log.load))
         for one in logs[:LOGS]
     ]
-    model = linear_model(campaign.robot, _effects(campaign), joints=campaign.joints or None)
+    model = linear_model(campaign.robot, _effects(campaign), joints=campaign.efforts)
 
     def cost(cutoff: float) -> float:
         plan = replace(campaign.filter, cutoff_hz=cutoff)

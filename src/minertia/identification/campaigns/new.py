@@ -19,9 +19,11 @@ from minertia.identification.problem.ladder import START
 from minertia.identification.signals.filtering import resolved
 from minertia.identification.signals.options import Filter
 from minertia.io.errors import CampaignError, MinertiaError, RecordingError
+from minertia.io.schema import overridden
 from minertia.robot.files import read_robot
+from minertia.robot.options import RobotOptions
 from minertia.robot.robot import Robot
-from minertia.robot.variants import locked
+from minertia.robot.variants import held, locked
 
 ASK = '"?"'
 UNITS = "Nm (N m, and N for prismatic joints), A, V, permille or percent"
@@ -30,29 +32,45 @@ ROWS = 50_000  # looked at to choose a filter
 
 
 def new_campaign(
-    robot: str | Path | Robot, logs: Sequence[str | Path], columns: ColumnMap | None = None, *, topic: str | None = None
+    robot: str | Path | Robot,
+    logs: Sequence[str | Path],
+    columns: ColumnMap | None = None,
+    *,
+    topic: str | None = None,
+    reading: ColumnMap | None = None,
+    how: RobotOptions | None = None,
 ) -> str:
     """Text of a campaign for a robot and its logs; values that cannot be inferred are marked "?".
 
     The last of several logs is held out for validation.  columns: format of the files, such as a delimiter
     or a header; None for the file beside the first log.  topic: of the joint states, if logs are bags.
+    reading: options that take precedence over those of `columns`.  how: options of a robot that is a file.
     """
     if not logs:
         raise CampaignError("a campaign needs at least one log")
-    return _CampaignWriter(robot, [Path(log) for log in logs], columns, topic).text()
+    stated = reading or ColumnMap()
+    stated = stated if topic is None else replace(stated, topic=topic)
+    return _CampaignWriter(robot, [Path(log) for log in logs], columns, stated, how or RobotOptions()).text()
 
 
 class _CampaignWriter:
     """Writer of a campaign file from its first log."""
 
     def __init__(
-        self, robot: str | Path | Robot, logs: list[Path], columns: ColumnMap | None = None, topic: str | None = None
+        self,
+        robot: str | Path | Robot,
+        logs: list[Path],
+        columns: ColumnMap | None,
+        stated: ColumnMap,
+        how: RobotOptions,
     ) -> None:
         self.robot_name = (robot.source or robot.name) if isinstance(robot, Robot) else str(robot)
-        self.robot = robot if isinstance(robot, Robot) else read_robot(robot)
+        self.how = how
+        self.robot = robot if isinstance(robot, Robot) else read_robot(robot, base=how.base, gravity=how.gravity)
+        self.robot = held(self.robot, how.hold)
         self.logs = logs
         read = with_decimal(logs[0], columns_beside(logs[0]) if columns is None else columns)
-        self.map = read if topic is None else replace(read, topic=topic)
+        self.map = overridden(read, stated)
         self.names = open_log(logs[0], self.map, self.robot).names()
         self.held: tuple[str, ...] = ()
         self.asks_which = False  # joints of the robot the columns belong to
@@ -135,12 +153,14 @@ class _CampaignWriter:
             f"name = {_quoted(self.robot.name)}",
             f"robot = {_quoted(self.robot_name)}",
             f"gravity = [{gravity}]  # m/s2 in the robot's base frame: is the robot mounted upright?",
+            *([] if self.how.base is None else [f"base = {_quoted(self.how.base)}"]),
             *self._hold(),
         ]
 
     def _hold(self) -> list[str]:
+        stated = [f"{_quoted(name)} = {value or 0.0:g}" for name, value in self.how.hold.items()]
         if not self.held:
-            return []
+            return [f"hold = {{ {', '.join(stated)} }}"] if stated else []
         if self.asks_which:
             assert self.chosen is not None
             whole = (*self.robot.coordinate_names, *self.held)
@@ -151,7 +171,7 @@ class _CampaignWriter:
                 f"hold = {ASK}  # which joints are not logged, and at which positions [rad or m] were they? {{ "
                 f"{example} }} locks the last joint; the columns belong to the others, in this order",
             ]
-        places = ", ".join(f"{_quoted(name)} = {ASK}" for name in self.held)
+        places = ", ".join([*stated, *(f"{_quoted(name)} = {ASK}" for name in self.held)])
         return [
             f"hold = {{ {places} }}  # the log has no columns for these joints: at which positions [rad or m] "
             "were they?"
@@ -271,7 +291,8 @@ class _CampaignWriter:
             if self.asks_unit:
                 lines.append(f"# gains = [{', '.join(['1'] * n)}]  # unless efforts are in N m: {per} the log's unit")
             else:
-                lines.append(f"gains = [{each}]  # {per} {chosen.effort_unit}, for each joint")
+                known = each if self.map.drive.gains is None else ", ".join(f"{k:.17g}" for k in self.map.drive.gains)
+                lines.append(f"gains = [{known}]  # {per} {chosen.effort_unit}, for each joint")
             lines.append(
                 "# gains unknown? `minertia payload EMPTY LOADED --robot ROBOT --mass KG` estimates them from a "
                 "known payload"

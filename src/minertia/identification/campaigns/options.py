@@ -388,6 +388,43 @@ class WrenchOptions(Declared):
     rotation_as: str = option("xyzw", "Representation of the orientation.", choices=tuple(ROTATIONS))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class FloatingOptions(Declared):
+    """Floating base in a log: columns of its inertial measurement unit and attitude, and equations to fit."""
+
+    rows: str | None = option(
+        None,
+        "Equations: of all coordinates, base or joints, or all projected to remove contact forces.",
+        choices=("all", "base", "joints", "projected"),
+        otherwise="all with measured forces, else projected; joints without contacts",
+    )
+    gyro: str = option("gyro_{k}", "Columns of the angular velocity in base axes [rad/s].")
+    accelerometer: str = option("accel_{k}", "Columns of acceleration less gravity [m/s^2].")
+    at: Sequence[float] = option(
+        (0.0, 0.0, 0.0), "Position of the accelerometer in the base.", unit="m", length=3, otherwise="its origin"
+    )
+    attitude: str = option("base_q{k}", "Columns of the base's quaternion in the world.")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ContactOptions(Declared):
+    """One [[contact]] of a floating base: where a link touches the environment, and what is measured there."""
+
+    name: str = option(help="Name of the contact.")
+    frame: str = option(help="Link or frame that touches.")
+    at: Sequence[float] = option(
+        (0.0, 0.0, 0.0), "Contact point in the frame.", unit="m", length=3, otherwise="its origin"
+    )
+    radius: float = option(0.0, "Radius of a round foot about that point.", unit="m", range=(0, 10))
+    kind: str = option("point", "Forces alone, or forces and moments.", choices=("point", "surface"))
+    active: str = option(
+        "", "Column of flags, 1 in contact; `always`: never lifts.", otherwise="where the measured force exceeds 5 N"
+    )
+    force: str = option("", "Columns of the force on the robot [N].", otherwise="not measured")
+    moment: str = option("", "Columns of the moment of a surface [N m].", otherwise="none")
+    axes: str = option("world", "Axes of force and moment.", choices=("world", "base", "frame"))
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignOptions(Declared):
     """Plain-value options of a campaign, and the tables that group them."""
@@ -448,6 +485,13 @@ class CampaignOptions(Declared):
     command: Command = option(factory=Command, table="command")
     elastic: ElasticJoints = option(factory=ElasticJoints, table="elastic")
     floor: Floor = option(factory=Floor, table="floor")
+    floating: FloatingOptions = option(factory=FloatingOptions, table="floating")
+    contacts: tuple[ContactOptions, ...] = option(
+        (),
+        "Contacts of [legs](howto/legs.md): tables `[[contact]]`.",
+        table="",
+        key="contact",
+    )
     measures: tuple[MeasureColumns, ...] = option(
         (),
         "Measurements of the tool, for a [calibration](howto/calibrate.md): tables `[[measure]]`.",

@@ -11,6 +11,7 @@ import numpy as np
 
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.cutoff import fitted_cutoff
+from minertia.identification.campaigns.floating import floating_log, settled_floating
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.campaigns.recorded import RecordedLog, recorded_log
 from minertia.identification.loads.body import carried
@@ -80,10 +81,12 @@ class PreparedCampaign:
 def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaign:
     """Read, audit, repair and filter all logs; unusable logs raise an error with column and row."""
     refuse_twins(campaign)
+    if campaign.robot.is_floating:
+        campaign = settled_floating(campaign)
     logs = (*campaign.train, *campaign.validate)
     read: dict[int, RecordedLog] = {}
     for k, log in enumerate(logs):
-        if _is_recorded(log):
+        if _is_recorded(log) and not campaign.robot.is_floating:
             tell(f"reading {log.name}")
             read[k] = recorded_log(campaign, log)
     count = len(campaign.train)
@@ -95,7 +98,8 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
     ready = []
     for k, log in enumerate(logs):
         if k not in read:
-            ready.append(EffortLog.given(log))
+            tell(f"reading {log.name}")
+            ready.append(floating_log(campaign, log) if _is_recorded(log) else EffortLog.given(log))
             continue
         tell(f"filtering {log.name}")
         try:
@@ -129,7 +133,7 @@ def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> Ca
 
 def refuse_unknown_gains(campaign: Campaign, logs: Sequence[EffortLog]) -> None:
     """Raise an error for currents of several joints with unknown gains, as these cannot be combined."""
-    rows = chosen_rows(campaign.robot, campaign.joints or None)
+    rows = chosen_rows(campaign.robot, campaign.efforts)
     for log in logs:
         recording = log.recording
         if recording is not None and recording.effort_unit != SI and len(rows) > 1:
@@ -144,7 +148,7 @@ def refuse_unknown_gains(campaign: Campaign, logs: Sequence[EffortLog]) -> None:
 
 def _prepared(campaign: Campaign, read: RecordedLog) -> EffortLog:
     assert campaign.evaluation is not None
-    rows, load = chosen_rows(campaign.robot, campaign.joints or None), carried(campaign.robot, read.log.load)
+    rows, load = chosen_rows(campaign.robot, campaign.efforts), carried(campaign.robot, read.log.load)
     return EffortLog.of(read, resolved(campaign.filter, read.beginning), campaign.evaluation, rows, load)
 
 

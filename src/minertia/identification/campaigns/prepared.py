@@ -109,6 +109,11 @@ class EffortLog(PreparedLog):
         assert self.filter is not None
         return self.kept if self.filter.on == "signals" else self.recorded.count
 
+    @property
+    def is_projected(self) -> bool:
+        """Whether unmeasured forces are projected off its equations."""
+        return getattr(self.blocks, "projection", None) is not None
+
     def in_torques(self) -> EffortLog:
         """Log whose regression equations are those of the efforts, whatever it is fitted with."""
         return replace(self, blocks=judged_motion(self.blocks))

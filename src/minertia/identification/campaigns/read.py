@@ -18,16 +18,28 @@ from minertia.identification.problem.terms import EffectSpec, read_effect, read_
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import CampaignError, MinertiaError, UnknownName, expect_path
 from minertia.io.files import reading
-from minertia.io.schema import Declared, Option, OptionError, keys_of, option, options, read, restored_value, tables
+from minertia.io.schema import (
+    Declared,
+    Option,
+    OptionError,
+    Value,
+    keys_of,
+    option,
+    options,
+    read,
+    restored_value,
+    tables,
+)
 from minertia.io.tables import load_toml, shown
-from minertia.robot.files import BASES, bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
+from minertia.robot.options import RobotOptions
 from minertia.robot.robot import Robot
-from minertia.robot.variants import locked
+from minertia.robot.variants import held, locked
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RobotEntries(Declared):
-    """Top-level entries of a file: format and robot."""
+class FileEntries(Declared):
+    """Top-level entries of a file: format and name of the robot; those of `RobotOptions` stand beside them."""
 
     format: int = option(FORMAT, f"Format of the file, always {FORMAT}.", range=(FORMAT, FORMAT), otherwise="required")
     robot: str = option(
@@ -36,31 +48,9 @@ class RobotEntries(Declared):
         "(`minertia robots`).",
         otherwise="required",
     )
-    base: str | None = option(
-        None,
-        "Whether the base is fixed. `fixed` fixes the base of a robot whose file has a floating base (a "
-        "quadruped on a stand).",
-        choices=BASES,
-        otherwise="the file's",
-    )
-    gravity: tuple[float, ...] | None = option(
-        None,
-        "Gravity in the robot's base frame; `[0, 0, 0]` for none.",
-        unit="m/s2",
-        range=(-1e3, 1e3),
-        length=3,
-        otherwise="the robot's",
-    )
-    hold: Mapping[str, float] = option(
-        factory=dict,
-        help="Joints without columns in the log, with the positions [rad or m] at which they are locked (`hold = "
-        "{ panda_finger_joint1 = 0.02 }`). Their links become part of the parent link. `campaign new` asks "
-        "for the positions, and for the joints if columns are numbered.",
-        otherwise="none",
-    )
 
 
-ENTRIES = options(RobotEntries)
+ENTRIES = (*options(FileEntries), *options(RobotOptions))
 TABLES = tables(Campaign)
 
 
@@ -80,13 +70,14 @@ def file_options() -> dict[str, dict[str, Option]]:
     return found
 
 
-def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
+def read_campaign(path: str | Path, data: str | Path | None = None, robot: RobotOptions | None = None) -> Campaign:
     """Read a campaign file; logs are looked up beside it, then in `data`.
 
-    The robot is also looked up in a folder `robots` two levels above `data`, and among the bundled ones.
+    The robot is also looked up in a folder `robots` two levels above `data`, and among the bundled ones.  robot:
+    options that take precedence over those of the file; further joints are locked as well.
     """
     expect_path(path, "a campaign")
-    return _CampaignReader(Path(path), None if data is None else Path(data)).campaign()
+    return _CampaignReader(Path(path), None if data is None else Path(data), robot or RobotOptions()).campaign()
 
 
 def is_campaign_file(path: str | Path) -> bool:
@@ -103,8 +94,8 @@ def is_campaign_file(path: str | Path) -> bool:
 class _CampaignReader:
     """Reader of one campaign file."""
 
-    def __init__(self, path: Path, data: Path | None) -> None:
-        self.path, self.data = path, data
+    def __init__(self, path: Path, data: Path | None, robot: RobotOptions) -> None:
+        self.path, self.data, self.stated = path, data, robot
         self.top = load_toml(path, CampaignTable)
         own = [name for name in TABLES if name]
         self.top.only((*(one.key for one in (*ENTRIES, *TABLES[""])), *own))
@@ -182,13 +173,19 @@ class _CampaignReader:
 
     def _robot(self) -> Robot:
         top = self.top
-        own = {key: value for key, value in top.entries.items() if any(key in one.keys for one in ENTRIES)}
-        given = read(replace(top, entries=own), RobotEntries)
+        given, how = self._entries(FileEntries), self._entries(RobotOptions)
         if not given.robot:
             raise top.fail("the robot is missing; name a robot file or a bundled robot", "robot")
         is_bundled = given.robot in bundled_robots()
         found = given.robot if is_bundled else str(self._find(given.robot, "robot", robots=True))
-        return locked(read_robot(found, gravity=given.gravity, base=given.base), dict(given.hold))
+        gravity, base = self.stated.gravity or how.gravity, self.stated.base or how.base
+        robot = locked(read_robot(found, gravity=gravity, base=base), how.hold)
+        return held(robot, self.stated.hold)
+
+    def _entries(self, kind: type[Value]) -> Value:
+        """Top-level entries of the file that are options of a class."""
+        own = {key: value for key, value in self.top.entries.items() if key in keys_of(kind)}
+        return read(replace(self.top, entries=own), kind)
 
     # ------------------------------------------------------------------ tables
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
+from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.bodies import Bodies
 from minertia.identification.closed_loop.contact import pushed
 from minertia.identification.closed_loop.found import LoopFit, contact_notes
@@ -28,6 +29,7 @@ from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
 from minertia.io.errors import MinertiaError
 from minertia.io.resources import one_thread
+from minertia.io.steps import WorkStep
 
 Array = NDArray[np.float64]
 COARSEST = 2e-3  # s, of the first steps
@@ -68,23 +70,24 @@ def output_error(
     *,
     steps: Sequence[int] | None = None,
     iterate: bool = True,
+    tell: Tell = silent,
 ) -> LoopFit:
     """Fit the unknowns to logs, from initial values or the control law's least squares.
 
     Simulation steps are halved while that changes the result.  iterate: whether the values may change; else only
-    standard deviations and residuals are computed.
+    standard deviations and residuals are computed.  tell: called at each iteration.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
             steps = [max(1, round(log.period / model.command.step)) for log in logs]
         first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
-        return _OutputError(model, logs).run(first, start, is_fixed=steps is not None, iterate=iterate)
+        return _OutputError(model, logs, tell).run(first, start, is_fixed=steps is not None, iterate=iterate)
 
 
 class _OutputError:
     """State of one output-error fit."""
 
-    def __init__(self, model: ServoModel, logs: Sequence[LoopLog]) -> None:
+    def __init__(self, model: ServoModel, logs: Sequence[LoopLog], tell: Tell = silent) -> None:
         self.model, self.logs = model, [replace(log, first=0) for log in logs]  # the start is an unknown, too
         n, p = model.layout.size, model.count
         self.starts = [range(p + 2 * n * k, p + 2 * n * (k + 1)) for k in range(len(logs))]
@@ -97,6 +100,8 @@ class _OutputError:
         self.bodies = None if model.keeps_links else Bodies(model, self.names)
         self.counted = [np.ones(log.q.shape, bool) if log.pushed is None else ~log.pushed for log in logs]
         self.looks = model.command.leave_out_contact and all(log.pushed is None for log in logs)
+        self.tell, self.settlings = tell, 0
+        self.expected = 4 if self.looks else 2  # settlings: the first, two without contact, one with finer steps
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
@@ -163,6 +168,7 @@ class _OutputError:
             if all(np.array_equal(~rows, counts) for rows, counts in zip(found, self.counted, strict=True)):
                 break
             self.counted = [~rows for rows in found]
+            self.expected = max(self.expected, self.settlings + 3)
             begins = [
                 self.at(theta, steps) for theta in (point.theta, first)
             ]  # what was fitted to a push may be a trap
@@ -263,9 +269,11 @@ class _OutputError:
         """Damped Gauss-Newton iteration until convergence."""
         damping = DAMPING
         is_likely = True  # that the next step is better: then its derivatives are wanted, too
-        for _ in range(most):
+        self.settlings += 1
+        for k in range(most):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
+            self._tell_iteration(k / most)
             if self.promised < SMALL_FALL:
                 break
             step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
@@ -281,6 +289,13 @@ class _OutputError:
                 if damping > MOST_DAMPING or step < SMALL_STEP:
                     break
         return point
+
+    def _tell_iteration(self, part: float) -> None:
+        """Report an iteration; part: of the iterations at most, beside how far the promised gain has fallen."""
+        gain = max(self.promised, SMALL_FALL)
+        converged = max(part, float(np.log(min(gain, 1.0)) / np.log(SMALL_FALL)))
+        done = (self.settlings - 1 + converged) / max(self.expected, self.settlings)
+        self.tell(WorkStep(f"fitting, iteration {self.iterations}", done))
 
     def _finished(self, point: _Rolled, steps: tuple[int, ...]) -> LoopFit:
         whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)

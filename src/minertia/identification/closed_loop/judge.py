@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.rollout.effects import SIMULATED
+from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.found import LoopFit
@@ -97,17 +98,17 @@ def file_values(model: ServoModel, theta: Array) -> Array | None:
     return found
 
 
-def command_evidence(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog]) -> Evidence:
+def command_evidence(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], tell: Tell = silent) -> Evidence:
     """Residuals of training and validation logs, those of reference models, and unidentifiable parameters."""
     model, theta = fit.model, fit.theta
     h = min(log.period / count for log, count in zip(logs, fit.steps, strict=True))
     own = tuple(position_residuals(model, theta, log, h) for log in logs)
-    left = None if unseen else left_out(fit, logs, h)
+    left = None if unseen else left_out(fit, logs, h, tell)
     file = file_values(model, theta)
     rivals = {}
     if file is not None and unseen:
         rivals[FILE] = tuple(position_residuals(model, file, u, h) for u in unseen)
-        plain = _friction_alone(fit, logs, file)
+        plain = _friction_alone(fit, logs, file, tell)
         if plain is not None:
             rivals[FRICTION] = tuple(position_residuals(plain.model, plain.theta, u, h) for u in unseen)
     told = (scale(model), *hidden_sentences(fit), *fit.notes, *contact_sentences(fit, logs, unseen, h))
@@ -125,21 +126,21 @@ def command_evidence(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[Loo
     )
 
 
-def _friction_alone(fit: LoopFit, logs: Sequence[LoopLog], file: Array) -> LoopFit | None:
+def _friction_alone(fit: LoopFit, logs: Sequence[LoopLog], file: Array, tell: Tell) -> LoopFit | None:
     """Fit of friction, gains and delay, all else from the robot file; None if there is nothing to fix or to fit."""
     names = fit.model.names
     fixed = {name: float(file[k]) for k, name in enumerate(names) if not _is_frictional(name)}
     if not fixed or len(fixed) == len(names):
         return None
     start = np.array([fit.theta[k] for k, name in enumerate(names) if name not in fixed])
-    return output_error(fit.model.with_fixed(fixed), logs, start, steps=fit.steps)
+    return output_error(fit.model.with_fixed(fixed), logs, start, steps=fit.steps, tell=tell)
 
 
 def _is_frictional(name: str) -> bool:
     return "+" in name or name == "delay" or name[:2] in ("KP", "KD", "KI") or symbol_of(name) in FRICTIONAL
 
 
-def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
+def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float, tell: Tell = silent) -> Residuals | None:
     """Held-out residual of the last log, or of the last part of a single log; None if that is too short."""
     logs = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]
     if len(logs) > 1:
@@ -151,7 +152,7 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | Non
         if cut < 3 * log.first or len(log.q) - cut < 2 * log.first:
             return None
         rest, last, steps = [log.part(0, cut)], log.part(cut, len(log.q)), fit.steps
-    again = output_error(fit.model, rest, fit.theta, steps=steps)
+    again = output_error(fit.model, rest, fit.theta, steps=steps, tell=tell)
     return position_residuals(fit.model, again.theta, last, h)
 
 

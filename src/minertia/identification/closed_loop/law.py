@@ -25,7 +25,8 @@ from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.triangles import Accumulator
 from minertia.identification.signals.filtering import low_pass, rate_of_change
 from minertia.identification.signals.spectrum import chosen_cutoff
-from minertia.robot.effects import BY_SYMBOL, JointState
+from minertia.robot.effect import JointState
+from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
 FINE = 1000.0  # Hz of the grid

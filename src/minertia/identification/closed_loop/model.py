@@ -22,7 +22,8 @@ from minertia.codegen.rollout.task import AT_JOINTS, OF_SPRINGS, LoopValues, Spr
 from minertia.identification.campaigns.options import FLOORS, STIFFNESS, Command, Floor
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
-from minertia.robot.effects import BY_SYMBOL, EFFECTS, JointState
+from minertia.robot.effect import JointState
+from minertia.robot.effects import BY_SYMBOL, EFFECTS
 from minertia.robot.joint import Elastic
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot

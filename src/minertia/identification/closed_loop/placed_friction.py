@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error, probed
 from minertia.identification.closed_loop.found import LoopFit
@@ -29,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 def with_placed_friction(
-    campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]
+    campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog], tell: Tell
 ) -> tuple[Campaign, LoopFit, str] | None:
     """Campaign and fit with position-dependent friction at some joints, and the reason.
 
@@ -40,9 +41,9 @@ def with_placed_friction(
     if not joints:
         return None
     changed = _with(campaign, logs, joints)
-    found = output_error(model := _model(changed, logs), logs, _moved(fit, model))
+    found = output_error(model := _model(changed, logs), logs, _moved(fit, model), tell=tell)
     h = min(log.period / count for log, count in zip(logs, found.steps, strict=True))
-    before, after = left_out(fit, logs, h), left_out(found, logs, h)
+    before, after = left_out(fit, logs, h, tell), left_out(found, logs, h, tell)
     if before is None or after is None or not after.relative < at.PLACED_BETTER * before.relative:
         return None
     told = ", ".join(f"{campaign.robot.coordinate_names[j]} ({100 * part:.0f} %)" for j, part in joints.items())

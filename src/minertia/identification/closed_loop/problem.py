@@ -22,7 +22,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.predict import DRAWN_STEP, SimulatedLog, simulate_logs
 from minertia.identification.closed_loop.record import LOOP, command_parts, loop_record, loop_section
 from minertia.identification.closed_loop.shown import drawn_positions, noise_of_positions, shown_by_commands
-from minertia.identification.closed_loop.solve import ServoEstimate, asked_method, solve_commands
+from minertia.identification.closed_loop.solve import FITTED, ServoEstimate, asked_method, solve_commands
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
@@ -38,6 +38,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.io.errors import MinertiaError, expected
 from minertia.io.notebook import clipped, plural
+from minertia.io.steps import within
 from minertia.robot.robot import Note
 
 Array = NDArray[np.float64]
@@ -69,6 +70,7 @@ class CommandProblem(Problem):
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> CommandProblem:
         """Read and audit the logs, and determine the unknowns."""
         assert isinstance(campaign, Campaign)  # `takes` no other
+        tell = within(tell, 0.0, 0.0)  # reading takes next to nothing of the time of the fit
         tell("the logs contain commands and no efforts: fitting a model of the position servos")
         refuse_twins(campaign)
         refuse_loads(campaign)
@@ -112,9 +114,9 @@ class CommandProblem(Problem):
         fit, campaign = _servo(estimate).servo, _servo(estimate).campaign
         return replace(self, campaign=campaign, servos=fit.model)
 
-    def evidence(self, estimate: Estimate) -> Evidence:
+    def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Free-run simulation residuals of the fit, of reference models and of a held-out part."""
-        return command_evidence(_servo(estimate).servo, self.logs, self.unseen)
+        return command_evidence(_servo(estimate).servo, self.logs, self.unseen, within(tell, FITTED, 1.0))
 
     def rows(self, estimate: Estimate) -> Observation:
         """Derivatives of the positions by the unknowns, followed by those by the initial states of the logs."""

@@ -7,22 +7,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.identification.campaigns.campaign import LogLike
+from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
-from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, held_out_values
+from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, stepped
 from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.posterior.shown import ResidualNoise, Shown, residual_noise
-from minertia.identification.problem.solve import FOLDS
+from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise, Shown, residual_noise
+from minertia.identification.problem.solve import solution
+from minertia.identification.problem.terms import at_joints
+from minertia.identification.problem.triangles import triangle
 from minertia.identification.remembered import campaign_like
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, RecordingError
 
+PARTS = 2  # of a log: other motion than was fitted, as of a log that is kept back
 STEP = 1e-3  # s, of simulations: many robots are simulated
 
 
@@ -41,31 +44,48 @@ def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[L
     """Residuals of simulated positions: of the fitted logs, and held out by logs or by parts of them."""
     model, fitted, held = fit.model, [], []
     by_logs = len(logs) >= LOGS_HELD_OUT
+    pieces = _pieces(fit, 1 if by_logs else PARTS)
     for k, log in enumerate(logs):
         own = _residual(model, fit.theta, log)
         if own is None:
             continue
         counted = own if k >= len(fit.pushed) else np.where(fit.pushed[k][log.rows], np.nan, own)
         fitted.append((counted, log.period))
-        values = list(_without(fit, k, 1 if by_logs else FOLDS))
+        values = list(_without(fit, pieces, k))
         for theta, part in zip(values, equal_parts(len(own), len(values)), strict=True):
             again = _residual(model, theta, log)
             held.append((own if again is None else again)[part])
     rest = [_residual(model, fit.theta, log) for log in unseen]
     held += [e for e in rest if e is not None]
-    told = "each fitted log" if by_logs else f"{FOLDS} parts of each fitted log"
+    told = "each fitted log" if by_logs else f"{PARTS} parts of each fitted log"
     return residual_noise(model.output_names, fitted, held, told + (" and the validation logs" if unseen else ""))
 
 
-def _without(fit: LoopFit, log: int, parts: int) -> Iterator[Array]:
-    """Values of fits without a log, or without parts of it, one Gauss-Newton step from the estimate."""
+def _without(fit: LoopFit, pieces: Sequence[Sequence[Array]], log: int) -> Iterator[Array]:
+    """Values of fits without each piece of a log, one Gauss-Newton step from the estimate."""
     model = fit.model
     own = [place for place, k in enumerate(fit.kept) if k < model.count]
     places = [fit.kept[place] for place in own]
-    for beta, before in held_out_values(fit.part, fit.sigma, log, parts):
+    before = solution(fit.part.triangle(fit.sigma))
+    nothing = np.zeros((0, fit.part.count))
+    for gone in range(len(pieces[log])):
+        others = [R for k, parts in enumerate(pieces) for m, R in enumerate(parts) if (k, m) != (log, gone)]
         theta = fit.theta.copy()
-        theta[places] += (beta - before)[own]
+        if others:
+            theta[places] += (stepped(triangle(np.concatenate(others)), nothing, before) - before)[own]
         yield np.clip(theta, model.lower, model.upper)
+
+
+def _pieces(fit: LoopFit, parts: int) -> list[list[Array]]:
+    """R factors of equal parts of each log, of derivatives and residuals over the noise."""
+    rows: list[list[Array]] = [[] for _ in fit.part.logs]
+    for block in fit.part.stream():
+        rows[block.log].append(np.concatenate([block.Y, block.tau[:, :, None]], axis=2) / fit.sigma[:, None])
+    found = []
+    for blocks in rows:
+        every = np.concatenate(blocks)
+        found.append([triangle(every[part].reshape(-1, every.shape[2])) for part in equal_parts(len(every), parts)])
+    return found
 
 
 def _residual(model: ServoModel, theta: Array, log: LoopLog) -> Array | None:
@@ -73,6 +93,14 @@ def _residual(model: ServoModel, theta: Array, log: LoopLog) -> Array | None:
     steps = steps_of(log, STEP)
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
     return None if found is None else np.asarray((log.q - found.q)[log.rows])
+
+
+def _fitted_campaign(model: IdentifiedModel, campaign: Campaign) -> Campaign:
+    """Campaign with the effects and known values of a model's fit, whose unknowns are the model's."""
+    robot, choice = model.nominal, model.linear.choice
+    terms = [replace(at_joints(robot, t.symbol, [t.joint], t.settings, t.tag), known=t.is_known) for t in choice.terms]
+    fix = {name: float(value) for name, value in model.campaign.get("fix", {}).items()}
+    return replace(campaign, joints=(), effects=(*choice.own, *terms), fix=fix)
 
 
 def drawn_positions(
@@ -85,8 +113,8 @@ def drawn_positions(
             raise RecordingError("a model of commands is validated on logs without a load", file=log.name)
         reading.tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
-        servos = loop_model(replace(campaign, joints=()), one.period)
-        if servos.count != values.shape[1]:
+        servos = loop_model(_fitted_campaign(model, campaign), one.period)
+        if list(servos.names) != list(Shown.from_dict(model.evidence[POSTERIOR]["shown"]).names):
             raise InputError("the unknowns of this model are not those of its campaign: identify again")
         steps = steps_of(one, STEP)
         rows = np.clip(values, servos.lower, servos.upper)

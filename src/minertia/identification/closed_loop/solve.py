@@ -27,8 +27,10 @@ from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.solve import inverse
 from minertia.io.errors import CampaignError, MinertiaError, UnknownName
 from minertia.io.schema import UNKNOWN
+from minertia.io.steps import WorkStep, within
 
 Array = NDArray[np.float64]
+FITTED = 0.8  # part of the work: of about five minimisations of a campaign, the last belongs to the evidence
 NOTE = "the logs hold commands and no efforts: fitted through the joints' position loops"
 
 
@@ -45,19 +47,20 @@ def solve_commands(
 ) -> ServoEstimate:
     """Fit the position servos, adapt the choices that the logs do not determine, and search for missing effects."""
     period = min(log.period for log in logs)
-    fit, notes = fitted(servos, logs, method), []
+    ahead, notes = within(tell, 0.0, FITTED), []
+    fit = fitted(servos, logs, method, ahead)
     for change in (_with_same_gains, _without_offsets):
         changed = change(campaign, fit)
         if changed is not None:
             campaign, note = changed
-            fit = fitted(loop_model(campaign, period), logs, method)
+            fit = fitted(loop_model(campaign, period), logs, method, ahead)
             notes.append(note)
-    tell("searching for position-dependent friction")
-    placed = with_placed_friction(campaign, fit, logs)
+    tell(WorkStep("searching for position-dependent friction", FITTED))
+    placed = with_placed_friction(campaign, fit, logs, within(tell, FITTED, FITTED))
     if placed is not None:
         campaign, fit, note = placed
         notes.append(note)
-    tell("searching for elastic joints")
+    tell(WorkStep("searching for elastic joints", FITTED))
     fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
     return _estimate(fit, campaign, method)
 
@@ -103,16 +106,16 @@ def _without_offsets(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] |
 METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}
 
 
-def fitted(model: ServoModel, logs: list[LoopLog], method: str) -> LoopFit:
+def fitted(model: ServoModel, logs: list[LoopLog], method: str, tell: Tell) -> LoopFit:
     """Fit by the given method; standard deviations and residuals are always those of the positions."""
     if method == "output-error":
-        return output_error(model, logs)
+        return output_error(model, logs, tell=tell)
     if method not in METHODS:
         raise UnknownName("method without efforts", method, ("output-error", *METHODS))
     theta = METHODS[method](model, logs)
     if theta is None:
         raise MinertiaError("the control law cannot be fitted to the efforts: no joint moves in these logs")
-    return output_error(model, logs, theta, iterate=False)
+    return output_error(model, logs, theta, iterate=False, tell=tell)
 
 
 def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:

@@ -18,7 +18,8 @@ from minertia.identification.closed_loop.law import filtered_signals
 from minertia.identification.closed_loop.logs import SKIPPED, LoopLog
 from minertia.identification.closed_loop.model import JointGroup, ServoModel
 from minertia.identification.closed_loop.simulate import simulated
-from minertia.robot.effects import BY_SYMBOL, JointState
+from minertia.robot.effect import JointState
+from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
 RESONANCES = np.geomspace(1.5, 60.0, 12)  # Hz, of the link against a held motor, that are tried

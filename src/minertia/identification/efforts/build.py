@@ -121,7 +121,7 @@ def linear_of(campaign: Campaign) -> LinearModel:
     """Linear model of a campaign."""
     usual = (*(everywhere(campaign.robot, word) for word in START), *springs(campaign.robot))
     effects = usual if campaign.effects is None else campaign.effects
-    return linear_model(campaign.robot, effects, joints=campaign.joints or None, method=SETS[campaign.parameters])
+    return linear_model(campaign.robot, effects, joints=campaign.efforts, method=SETS[campaign.parameters])
 
 
 def chosen_effects(ready: PreparedCampaign) -> Ladder:
@@ -134,9 +134,7 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         first = observe(model, short, names=names)
         speeds = highest_speeds(first)
         wanted = candidates(campaign.robot, speeds)
-        superset = linear_model(
-            campaign.robot, wanted, joints=campaign.joints or None, method=SETS[campaign.parameters]
-        )
+        superset = linear_model(campaign.robot, wanted, joints=campaign.efforts, method=SETS[campaign.parameters])
         load = load_efforts(model, _plain_values(first))
 
         def seen(motions: Sequence[LogMotion], titles: Sequence[str]) -> Observation:

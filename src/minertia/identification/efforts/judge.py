@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.campaigns.floating import PLANTED
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators.estimate import Estimate
@@ -16,7 +17,7 @@ from minertia.identification.evidence.changed import CarriedLoad, carried_load, 
 from minertia.identification.evidence.doubts import Doubts, doubts
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part, unmoved
-from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.intervals import Spread, left_out_spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.overlap import copied_part, moves_alike, shared_part
@@ -117,6 +118,9 @@ def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tup
         return held.widths, tuple(name for name, own in zip(part.names, held.by_prior, strict=True) if own)
     if not part.count or sum(len(log.counts) for log in part.logs) < FEWEST_BLOCKS:
         return None, ()
+    if any(log.is_projected for log in problem.logs):
+        own = list(problem.excitation.independent)
+        return left_out_spread(part.reduced(own), fit.sigma).among(own, part.count), ()
     if problem.excitation.rank == part.count:
         return spread(part, fit.beta, fit.sigma), ()
     own = list(problem.excitation.independent)
@@ -218,12 +222,26 @@ def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
     """Messages on faults, each of which alone makes the verdict reject the model."""
     fit = estimate.fit
     assert fit is not None
-    found = [wrong_units((*problem.logs, *problem.unseen)), *_overlaps(problem)]
+    found = [wrong_units((*problem.logs, *problem.unseen)), planted_feet(problem), *_overlaps(problem)]
     if fit.verdict.get("status") == NOT_FOUND:
         found.append(str(fit.verdict["sentence"]))
     elif not fit.standard:
         found.append(implausible(problem.observation, problem.free, estimate.beta, fit.sigma, problem.campaign.fix))
     return tuple(sentence for sentence in found if sentence is not None)
+
+
+def planted_feet(problem: EffortRows) -> str | None:
+    """Fault of a floating base none of whose contacts is ever lifted while their forces are projected off."""
+    campaign = problem.campaign
+    if campaign.floating.rows != "projected" or not campaign.robot.is_floating:
+        return None
+    never = [{f.channel for f in log.findings if f.check == PLANTED} for log in problem.logs]
+    if any(len(own) < len(campaign.contacts) for own in never):
+        return None
+    return (
+        "no contact is lifted in the fitted logs and their forces are not measured, so that a fit says little of other "
+        "motion: lift and wave each foot, or measure the forces"
+    )
 
 
 def _overlaps(problem: EffortRows) -> Iterator[str]:

@@ -17,12 +17,13 @@ from minertia.identification.efforts.build import EffortRows, build_rows
 from minertia.identification.efforts.exports import exported
 from minertia.identification.efforts.files import robot_files, write_robot_files
 from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
+from minertia.identification.efforts.many import solve_many_efforts
 from minertia.identification.efforts.model import standard_parameters
 from minertia.identification.efforts.prediction import PredictedEfforts
 from minertia.identification.efforts.shown import is_plain, noise_of_efforts, shown_by_efforts
 from minertia.identification.efforts.solve import solve_efforts
 from minertia.identification.efforts.validate import drawn_efforts, predicted_efforts
-from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimate import Estimate, EstimateSet
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach
@@ -64,11 +65,26 @@ class EffortProblem(EffortRows, Problem):
         """Regression equations of the free unknowns, of the fitted and of the validation logs."""
         return self.free, self.unseen_observation()
 
+    @property
+    def W(self) -> Array:
+        """Regression matrix (samples * joints, unknowns) of the filtered equations, sample by sample."""
+        Y = np.concatenate([rows.Y for rows in self.observation.stream()])
+        return Y.reshape(-1, Y.shape[2])
+
+    @property
+    def y(self) -> Array:
+        """Filtered efforts (samples * joints,), in the order of the rows of `W`."""
+        return np.concatenate([rows.tau for rows in self.observation.stream()]).ravel()
+
+    def solve_many(self, efforts: Array | Sequence[Array], estimator: str) -> EstimateSet:
+        """Estimates from many sets of efforts on the motion of the fitted logs."""
+        return solve_many_efforts(self, efforts, estimator)
+
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> Estimate:
         """Estimate the unknowns by the campaign's estimator, or by another one."""
         return solve_efforts(self, estimator)
 
-    def evidence(self, estimate: Estimate) -> Evidence:
+    def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Evidence: residuals, standard deviations, cross-validation, reference models and set-up diagnosis."""
         return effort_evidence(self, estimate)
 

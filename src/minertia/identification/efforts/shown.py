@@ -100,7 +100,7 @@ def _without(estimate: Estimate, log: int, parts: int) -> Iterator[Array]:
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
     prior = np.zeros((0, part.count)) if fit.prior is None else fit.prior.rows
-    for beta, _ in held_out_values(part, fit.sigma, log, parts, (prior, fit.beta)):
+    for beta in held_out_values(part, fit.sigma, log, parts, (prior, fit.beta)):
         yield part.expand(beta)
 
 

@@ -122,3 +122,24 @@ class Estimate:
             "white residuals"
         )
         return "\n".join([head, *lines, *self.not_excited.values(), *self.notes])
+
+
+@dataclass(frozen=True, repr=False)
+class EstimateSet:
+    """Estimates of K sets of efforts: beta (K, unknowns), covariance (K, unknowns, unknowns), sigma (K, joints)."""
+
+    names: tuple[str, ...]
+    beta: Array
+    covariance: Array
+    sigma: Array
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviations (K, unknowns)."""
+        return np.sqrt(np.diagonal(self.covariance, axis1=1, axis2=2))
+
+    def __len__(self) -> int:
+        return len(self.beta)
+
+    def __repr__(self) -> str:
+        return f"<EstimateSet of {plural(len(self), 'set')} of efforts, {plural(len(self.names), 'unknown')}>"

@@ -17,7 +17,8 @@ from minertia.identification.evidence import thresholds as at
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import load_efforts
-from minertia.identification.problem.rows import MotionLike, reach_rows
+from minertia.identification.problem.rows import MotionLike, projected, reach_rows
+from minertia.identification.signals.filtering import Motion
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -62,6 +63,7 @@ def unknown_part(model: LinearModel, beta: Array, covariance: Array, parts: Iter
         rows = slice(0, None, max(1, len(part.t) // SAMPLES))
         q, qd, qdd = (np.asarray(a, float)[rows] for a in (part.q, part.qd, part.qdd))
         Y = model.columns(q, qd, qdd, None if load is None else load(q, qd, qdd))
+        Y = projected(model, Motion.of(part).select(rows), Y)
         spread += float(np.einsum("nrp,pq,nrq->", Y, covariance, Y))
         effort += float(np.sum(np.asarray(part.tau, float)[rows][:, list(model.rows)] ** 2))
     return float(np.sqrt(max(spread, 0.0) / effort)) if effort > 0 else float("inf")

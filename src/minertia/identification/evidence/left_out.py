@@ -92,27 +92,31 @@ SINGULAR = 1e-9  # of the largest singular value: directions that the other bloc
 
 
 def held_out_values(
-    problem: Observation, sigma: Array, log: int, parts: int, prior: tuple[Array, Array] | None = None
-) -> Iterator[tuple[Array, Array]]:
-    """Estimates without each of some equal parts of a log, and with all rows, by least squares from R factors.
+    problem: Observation, sigma: Array, log: int, parts: int, prior: tuple[Array, Array]
+) -> Iterator[Array]:
+    """Estimates without each of some equal parts of a log, from R factors.
 
-    prior: rows of prior knowledge of the unknowns, and the estimate that they and the data gave.
+    prior: rows of prior knowledge of the unknowns, and the estimate that they and all rows gave.
     """
     counts = [len(one.counts) for one in problem.logs]
     blocks = np.arange(sum(counts[:log]), sum(counts[: log + 1]))
-    with one_thread():
-        whole = problem.triangle(sigma)
-        rows, before = (np.zeros((0, problem.count)), solution(whole)) if prior is None else prior
-        for own in np.array_split(blocks, parts):
-            others = np.delete(np.arange(len(problem.blocks)), own)
-            if not len(others) or not problem.count:
-                yield before, before
-                continue
+    for own in np.array_split(blocks, parts):
+        others = np.delete(np.arange(len(problem.blocks)), own)
+        if not len(others) or not problem.count:
+            yield prior[1]
+            continue
+        with one_thread():
             R = triangle((merged(problem.blocks[others]) / sigma[:, None, None]).reshape(-1, problem.count + 1))
-            A = np.concatenate([R[:, :-1], rows])
-            rest = np.append(R[:, -1] - R[:, :-1] @ before, np.zeros(len(rows)))
-            size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-            yield before + np.linalg.lstsq(A / size, rest, rcond=SINGULAR)[0] / size, before
+        yield stepped(R, *prior)
+
+
+def stepped(R: Array, prior: Array, before: Array) -> Array:
+    """Estimate from the R factor of some rows and rows of a prior, beginning at that of all rows."""
+    with one_thread():
+        A = np.concatenate([R[:, :-1], prior])
+        rest = np.append(R[:, -1] - R[:, :-1] @ before, np.zeros(len(prior)))
+        size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        return np.asarray(before + np.linalg.lstsq(A / size, rest, rcond=SINGULAR)[0] / size)
 
 
 def equal_parts(samples: int, count: int) -> list[slice]:

@@ -35,7 +35,7 @@ from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.terms import Term
 from minertia.identification.signals.filtering import Motion, low_pass
 from minertia.io.errors import InputError
-from minertia.robot.effects import JointState
+from minertia.robot.effect import JointState
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from minertia.algebra.vec3 import Mat
@@ -23,17 +24,18 @@ UNIVERSAL = {  # joints of Universal Robots' descriptions -> names in the file o
     "wrist_3_joint": "wrist_3",
 }
 DIGITS = 18  # of the number that stands for a calibration
-OWN, URDF, DRIVER = "robot.toml", "robot.urdf", "kinematics.yaml"
+OWN, URDF, MJCF, DRIVER = "robot.toml", "robot.urdf", "robot.xml", "kinematics.yaml"
+ZEROS = "zeros.csv"  # of joints, to be added to encoder readings by the controller
 
 
 def corrected_files(robot: Robot) -> tuple[str, ...]:
     """Names of the files of a corrected robot.
 
-    robot.toml, and robot.urdf if it was read from a URDF; for a Universal Robot also kinematics.yaml, which its
-    driver and description take as `kinematics_params_file`.
+    robot.toml, and robot.urdf or robot.xml if it was read from a URDF or MJCF; for a Universal Robot also
+    kinematics.yaml, which its driver and description take as `kinematics_params_file`.
     """
     if _template(robot) is None:
-        return (OWN,)
+        return (OWN, MJCF) if Path(robot.source or "").suffix.lower() in (".xml", ".mjcf") else (OWN,)
     is_universal = set(UNIVERSAL) <= {joint.name for joint in robot.joints}
     return (OWN, URDF, DRIVER) if is_universal else (OWN, URDF)
 
@@ -47,9 +49,18 @@ def write_corrected(described: Robot, robot: Robot, folder: Path) -> tuple[Note,
     notes = (*taken_notes(robot), *write_robot(robot, folder / OWN))
     if URDF in names:
         notes += tuple(write_robot(robot, folder / URDF, template=_template(described)))
+    if MJCF in names:  # whole: its own elements have the frames as they were
+        notes += tuple(write_robot(robot, folder / MJCF))
     if DRIVER in names:
         write_file(folder / DRIVER, universal_kinematics((folder / URDF).read_text("utf-8")))
     return tuple(note for note in notes if note.level != "info")
+
+
+def zeros_table(robot: Robot, zeros: Mapping[str, float]) -> str:
+    """CSV text of joint zeros with their units, to be added to encoder readings."""
+    units = {joint.name: "rad" if joint.kind == "revolute" else "m" for joint in robot.joints}
+    rows = [f"{name},{zero!r},{units[name]}" for name, zero in zeros.items()]
+    return "\n".join(["joint,add_to_reading,unit", *rows]) + "\n"
 
 
 def _template(robot: Robot) -> str | None:

@@ -18,7 +18,7 @@ from minertia.identification.geometry.errors import ReadingResiduals, reading_re
 from minertia.identification.geometry.fit import FREE, rms
 from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, left_out, regions
 from minertia.identification.geometry.measures import told
-from minertia.identification.geometry.setups import other_readings, turns_of
+from minertia.identification.geometry.setups import other_joints, other_readings, turns_of
 from minertia.identification.geometry.solve import GeometryEstimate
 
 ZEROS = "zeros alone"
@@ -41,7 +41,7 @@ def geometry_evidence(
         NOTHING_LEFT_OUT if folds is None else _left(*folds),
         judged,
         {ZEROS: tuple(zeros_at(name, own, estimate) for name, own in unseen)} if estimate.choice.levels else {},
-        suspicions=other_readings(rows, reach),
+        suspicions=(*other_readings(rows, reach), *other_joints(rows, estimate.choice.groups)),
         faults=_faults(estimate, values, training, left, reach, is_unseen=bool(judged)),
         remarks=_remarks(estimate, left, is_unseen=bool(judged)),
         not_judged=()

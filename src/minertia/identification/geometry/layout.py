@@ -56,10 +56,14 @@ class GeometryState:
 
 @dataclass(frozen=True)
 class Postures:
-    """Measured postures: robot coordinates (N, robot.n) [rad, m] and the readings of each measurement."""
+    """Measured postures: robot coordinates (N, robot.n) [rad, m] and the readings of each measurement.
+
+    commanded: the coordinates that the robot was sent to, where the file has both.
+    """
 
     q: Array
     measures: tuple[ToolReadings, ...]
+    commanded: Array | None = None
 
     @property
     def count(self) -> int:
@@ -71,7 +75,8 @@ class Postures:
         chosen = np.asarray(chosen, np.intp)
         number_of = np.full(self.count, -1, np.intp)
         number_of[chosen] = np.arange(len(chosen))
-        return Postures(self.q[chosen], tuple(m.take(chosen, number_of) for m in self.measures))
+        commanded = None if self.commanded is None else self.commanded[chosen]
+        return Postures(self.q[chosen], tuple(m.take(chosen, number_of) for m in self.measures), commanded)
 
 
 class GeometryLayout:

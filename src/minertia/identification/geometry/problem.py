@@ -24,7 +24,7 @@ from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.geometry.chain import Chain, chain_of
 from minertia.identification.geometry.choice import groups_of
 from minertia.identification.geometry.errors import ReadingResiduals, error_arrows, output_names
-from minertia.identification.geometry.files import corrected_files, write_corrected
+from minertia.identification.geometry.files import ZEROS, corrected_files, write_corrected, zeros_table
 from minertia.identification.geometry.fit import FREE
 from minertia.identification.geometry.folds import GeometryRows, without_groups
 from minertia.identification.geometry.joints import joint_columns
@@ -38,6 +38,7 @@ from minertia.identification.kind import LogReading, ModelFacts, Problem, Sectio
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
 from minertia.io.errors import InputError, expected
+from minertia.io.files import write_file
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
 from minertia.io.schema import option_of
@@ -167,7 +168,7 @@ class GeometryProblem(Problem):
         expected(estimate, GeometryEstimate, "the estimate of a fit of geometry", "solve")
         return replace(self, levels=_of(estimate).choice.levels)
 
-    def evidence(self, estimate: Estimate) -> Evidence:
+    def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Evidence: residuals of readings, of held-out regions, and with joint zeros alone."""
         unseen = [(log.name, like(self.rows_of_tool, log.measurements)) for log in self.unseen]
         return geometry_evidence(self.rows_of_tool, unseen, _of(estimate))
@@ -249,7 +250,13 @@ class GeometryProblem(Problem):
         rows = tuple(_error_row(residuals_at(name, own, found)) for name, own in logs)
         unit = SHOWN[self.rows_of_tool.postures.measures[0].unit][0]
         headers = ("readings", "number", "rms", "median", "95 %", "largest", "base and tool", "zeros")
-        return (Section(f"Errors of readings [{unit}]", tuple(sentences), headers, rows),)
+        errors = Section(f"Errors of readings [{unit}]", tuple(sentences), headers, rows)
+        zeros = self._geometry(found)["zeros"]
+        if not zeros:
+            return (errors,)
+        told_zeros = tuple((name, f"{zero:.8g}") for name, zero in zeros.items())
+        about = ("these are added to encoder readings by the controller, and are not in the corrected robot",)
+        return errors, Section("Zeros for the controller [rad, m]", about, ("joint", "add to reading"), told_zeros)
 
     # ------------------------------------------------------------------ models that were saved, and files
 
@@ -281,10 +288,14 @@ class GeometryProblem(Problem):
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
         """Names of the files of the corrected robot."""
-        return corrected_files(campaign.robot)
+        options = campaign.calibration or CalibrationOptions()
+        return (*corrected_files(campaign.robot), *((ZEROS,) if options.zeros == "controller" else ()))
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """Write the corrected robot as TOML, and in the format of its own file."""
+        assert isinstance(model, CalibratedModel)  # `model` makes no other
+        if self.options.zeros == "controller":
+            write_file(draft / ZEROS, zeros_table(model.nominal, model.geometry["zeros"]))
         return write_corrected(model.nominal, model.robot, draft)
 
     def __repr__(self) -> str:

@@ -31,6 +31,7 @@ STILL, STOP = 1e-3, 0.3  # rad or m, s: joints of a bag stand where they move le
 WITH_UNIT = re.compile(r"(.*?)\s*[\[(](\w+)[\])]")  # a column with its unit
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
+COMMANDED = ("q_cmd{j}", "q_ref{j}", "q_des{j}")  # names of commanded positions
 
 
 @dataclass(frozen=True)
@@ -226,9 +227,21 @@ def read_measurements(
     kept = np.flatnonzero(used & is_known)
     if not len(kept):
         raise RecordingError("no posture has a reading", file=tables[0].path)
-    postures = Postures(q, tuple(measures)).take(kept)
+    postures = Postures(q, tuple(measures), _commanded(tables, chain, columns)).take(kept)
     found = None if places is None else np.unique(places[kept], return_inverse=True)[1].astype(np.intp)
     return Measurements(postures, found, tuple(notes), tuple(str(t.path) for t in tables), names)
+
+
+def _commanded(tables: Sequence[MeasurementTable], chain: Chain, columns: ColumnMap) -> Array | None:
+    """Commanded coordinates (N, robot.n) [rad, m] of files that have them beside those of `q`; None for others."""
+    own, count = columns.q or "", len(chain.coordinates)
+    for names in (columns.command,) if columns.command else COMMANDED:
+        wanted = _expanded(names, chain.robot, chain.coordinates)
+        if names != own and len(wanted) == count and all(set(wanted) <= set(table.names) for table in tables):
+            named = replace(columns, q=names)
+            found = np.concatenate([joint_positions(table, chain, named) for table in tables])
+            return found if np.isfinite(found).all() else None
+    return None
 
 
 def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from minertia.identification.geometry.chain import Array, Chain
+from minertia.identification.geometry.choice import is_better, thinned
 from minertia.identification.geometry.errors import misses_of, sizes_of
 from minertia.identification.geometry.fit import GeometryFit, rms
-from minertia.identification.geometry.folds import GeometryRows, capped
+from minertia.identification.geometry.folds import GeometryRows, capped, left_out, regions
+from minertia.identification.geometry.joints import columns_at
 from minertia.identification.geometry.layout import Postures
 from minertia.identification.geometry.measures import UNITS, PointMeasure, PoseMeasure, ToolReadings, told
 from minertia.identification.geometry.starts import started
@@ -27,6 +29,8 @@ HALF = 0.5
 ROTATION = "rotation"  # check of those that read rotations otherwise
 LEAST_WAY = 0.01  # m: that the tool goes, so that its readings tell their unit
 PROMISING = 0.9  # of what base and tool alone leave of the stated reading, at which a first look goes on
+FEWEST_MOVES = 10  # between postures, which a correlation is computed from
+LATE = 0.4  # correlation of what was left to go with the move
 FIRST_STARTS = 4  # of a first look
 ROUND_SCALES = {1000.0: "millimetres for metres", 0.001: "metres for millimetres", 10.0: "centimetres", 39.37: "inches"}
 
@@ -76,6 +80,46 @@ def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, .
     if before >= (SMALL * reach if unit == "m" else SMALL_ANGLE if unit != "px" else np.inf):
         return _far_better(some, before, unit)
     return _turned_better(some, turned) if turned >= SMALL_ANGLE else ()
+
+
+def other_joints(problem: GeometryRows, groups: Sequence[str]) -> tuple[OtherReading, ...]:
+    """Commanded joint positions, where they predict held-out regions better than the ones that were fitted.
+
+    groups: of the corrections, the same for both.
+    """
+    commanded, measures = problem.postures.commanded, problem.postures.measures
+    if commanded is None:
+        return ()
+    some = thinned(problem)
+    region = regions(some)
+    if len(np.unique(region)) < 2:
+        return ()
+    read, sent = (left_out(one, groups, region, one.fit(())) for one in (some, _as_commanded(some)))
+    if not is_better(sent, read):
+        return ()
+    what = "commanded joint positions predict the readings better than the reported ones"
+    late = _lateness(problem.postures.q, commanded)
+    if late > LATE:
+        what += f", which seem to be read before standstill (correlation {late:.2f} with the move that led there)"
+    change = "name the columns of the commanded ones as q in [columns]"
+    return (OtherReading("joints", what, change, capped(read.sizes), capped(sent.sizes), measures[0].unit),)
+
+
+def _as_commanded(problem: GeometryRows) -> GeometryRows:
+    """The problem with commanded instead of reported positions."""
+    q = problem.postures.commanded
+    assert q is not None  # `other_joints` asks for no other
+    columns = columns_at(problem.chain, problem.columns, q, np.array(problem.chain.robot.gravity, float))
+    return replace(problem, postures=replace(problem.postures, q=q), columns=tuple(columns))
+
+
+def _lateness(q: Array, commanded: Array) -> float:
+    """Correlation of what was still to go, where a position was read, with the move from the posture before."""
+    left, way = (commanded - q)[1:], np.diff(commanded, axis=0)
+    moves = (way.std(axis=0) > 0) & (left.std(axis=0) > 0)
+    if len(way) < FEWEST_MOVES or not moves.any():
+        return 0.0
+    return max(float(np.corrcoef(left[:, c], way[:, c])[0, 1]) for c in np.flatnonzero(moves))
 
 
 def _far_better(some: GeometryRows, before: float, unit: str) -> tuple[OtherReading, ...]:

@@ -55,6 +55,7 @@ class Drive(Declared):
         unit="N m or N per unit",
         range=(1e-9, 1e9),
         is_size=True,
+        command="gains",
         otherwise="1",
     )
     gain_deviations: tuple[float, ...] | None = option(

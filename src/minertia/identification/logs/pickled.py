@@ -318,7 +318,7 @@ class _Collector:
         """Collect the arrays in one value."""
         self.seen += 1
         if depth > MAX_DEPTH or self.seen > MOST_ENTRIES:
-            raise PickleError("its tables are nested too deeply, or are too many")
+            raise PickleError("the tables of the file are nested too deeply, or there are too many of them")
         value = value.values if isinstance(value, Shell) else value
         if isinstance(value, dict):
             for key, own in value.items():

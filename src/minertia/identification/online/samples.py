@@ -83,7 +83,7 @@ class SampleStage:
 
     def _signals(self, q: Array, tau: Array, qd: Array | None) -> Array:
         if (qd is not None) != self.levels.options.velocities:
-            raise ShapeError("samples must contain velocities exactly if the option 'velocities' is set")
+            raise ShapeError("samples must contain velocities if and only if the option 'velocities' is set")
         return np.concatenate([q, tau] if qd is None else [q, tau, qd])
 
     def _smooth(self, x: Array) -> Array:

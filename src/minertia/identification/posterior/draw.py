@@ -172,7 +172,7 @@ class _Proposals:
 def _times(rows: Array, space: RobotSpace, D: Array, others: Array) -> Array:
     """Rows times the derivatives of the values by the coordinates, (N, rows, coordinates)."""
     parts = [rows[:, list(ten)] @ D[:, k] for k, ten in enumerate(space.links)]
-    rest = rows[:, [*space.scaled, *space.shifted]] * others[:, None]
+    rest = rows[:, list(space.others)] * others[:, None]
     return np.concatenate([*parts, rest], axis=2)
 
 

@@ -16,7 +16,7 @@ from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.io.arrays import Array
 from minertia.robot.inertia import impossible
 
-VAGUE = 2.0  # prior deviation of the logarithm of a value that the file does not state: 95 % within a factor of 50
+VAGUE = 2.0  # prior deviation of a value that the file does not state, over its estimate
 EXACT = 1e-4  # deviation of a value that is known, over its size
 FILE, FIT = "the robot's file", "the identified values: the robot's file has no masses"
 
@@ -65,8 +65,8 @@ def posterior_of(
     for k in bodies.effects:
         if k not in told:
             first[k] = standard.get(linear.standard[k], 0.0)
-    scaled, shifted = _others(linear, bodies, shown, first, (fixed, told), options)
-    space = robot_space(names, first, links, scaled, shifted, link_width=options.prior)
+    scaled, shifted, bent = _others(linear, bodies, shown, first, (fixed, told), options)
+    space = robot_space(names, first, links, scaled, shifted, link_width=options.prior, bent=bent)
     rows, values = shown.whitened()
     more, exact = _exact(linear, bodies, space, fixed)
     density = Density(space, np.concatenate([rows @ unknowns, more]), np.append(values, exact))
@@ -96,13 +96,13 @@ def _others(
     first: Array,
     known: tuple[Mapping[str, float], set[int]],
     options: SampleOptions,
-) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
-    """Places and prior deviations of values that vary by a factor and by a sum; `first` gets their centres.
+) -> tuple[list[tuple[int, float]], list[tuple[int, float]], list[tuple[int, float, float]]]:
+    """Places and prior deviations of values that vary by a factor, by a sum and bent; `first` gets their centres.
 
     known: fixed values, and places of the values that are part of an unknown: no other effect varies.
     """
     fixed, told = known
-    scaled, shifted = list[tuple[int, float]](), list[tuple[int, float]]()
+    scaled, shifted, bent = list[tuple[int, float]](), list[tuple[int, float]](), list[tuple[int, float, float]]()
     alone = {name: _estimate(shown, k) for k, name in enumerate(shown.names)}
     for k in bodies.effects:
         name = linear.standard[k]
@@ -119,17 +119,17 @@ def _others(
             scaled.append((k, options.joint_prior))
         else:
             first[k] = max(value, deviation)
-            scaled.append((k, VAGUE))
+            bent.append((k, VAGUE * float(first[k]), deviation))
     for k, (name, value) in enumerate(shown.own.items(), len(linear.standard)):
         found = alone.get(name)
         if found is None or not found[1] > 0:
             continue  # the motion does not show it: it stays as it was fitted
         if name in shown.positive:
             first[k] = max(value, found[1])
-            scaled.append((k, VAGUE))
+            bent.append((k, VAGUE * float(first[k]), found[1]))
         else:
             shifted.append((k, VAGUE * max(abs(value), found[1])))
-    return scaled, shifted
+    return scaled, shifted, bent
 
 
 def _estimate(shown: Shown, k: int) -> tuple[float, float] | None:

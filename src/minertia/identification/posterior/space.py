@@ -2,16 +2,18 @@
 
 The pseudo-inertia of a link is P = G exp(S) G' with a symmetric S; G G' is that of the prior.  The norm of S is the
 affine-invariant distance of both bodies, which is the same in any frame and unit (Lee, Wensing, Park 2020).
-Values that cannot be negative are a multiple exp(z) of the prior, others add to it.
+Values that the file states and that cannot be negative are a multiple exp(z) of it; those that it does not state add to
+their centre, bent smoothly to stay above zero; all others add to the prior.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.special import expit
 
 from minertia.io.arrays import Array
 from minertia.robot.inertia import pseudo_inertia
@@ -24,8 +26,9 @@ EQUAL = 1e-6  # eigenvalues of S that differ by less have the derivative at thei
 class RobotSpace:
     """Values `names` of robots as functions of coordinates z, of which a standard normal is the prior.
 
-    prior: values at z = 0.  links: places of the ten parameters of each link that varies.  scaled, shifted: places of
-    values that vary by a factor and by a sum.  widths (coordinates): prior deviation of the entries of S, of logarithms
+    prior: values at z = 0.  links: places of the ten parameters of each link that varies.  scaled, shifted, bent:
+    places of values that vary by a factor, by a sum, and by a sum that is bent above zero, x = g log(1 + exp(w / g))
+    with the grains g of `grains`.  widths (coordinates): prior deviation of the entries of S, of logarithms
     and of sums.  All other values are those of the prior.
     """
 
@@ -35,16 +38,23 @@ class RobotSpace:
     scaled: tuple[int, ...]
     shifted: tuple[int, ...]
     widths: Array
+    bent: tuple[int, ...] = ()
+    grains: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def size(self) -> int:
         """Number of coordinates."""
-        return 10 * len(self.links) + len(self.scaled) + len(self.shifted)
+        return 10 * len(self.links) + len(self.others)
 
     @property
     def varied(self) -> tuple[int, ...]:
         """Places of the values that vary."""
-        return (*(k for ten in self.links for k in ten), *self.scaled, *self.shifted)
+        return (*(k for ten in self.links for k in ten), *self.others)
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """Places of the values that vary and are no parameters of links."""
+        return (*self.scaled, *self.shifted, *self.bent)
 
     @cached_property
     def _roots(self) -> Array:
@@ -70,10 +80,19 @@ class RobotSpace:
         for k, places in enumerate(self.links):
             x[:, list(places)] = ten[:, k]
         s, t = 10 * L, 10 * L + len(self.scaled)
+        u = t + len(self.shifted)
         x[:, list(self.scaled)] *= np.exp(w[:, s:t])
-        x[:, list(self.shifted)] += w[:, t:]
-        others = np.concatenate([x[:, list(self.scaled)], np.ones((count, len(self.shifted)))], axis=1)
+        x[:, list(self.shifted)] += w[:, t:u]
+        inner = (self._bent_from + w[:, u:]) / self.grains
+        x[:, list(self.bent)] = self.grains * np.logaddexp(0.0, inner)
+        others = np.concatenate([x[:, list(self.scaled)], np.ones((count, len(self.shifted))), expit(inner)], axis=1)
         return x, D, others * self.widths[s:]
+
+    @cached_property
+    def _bent_from(self) -> Array:
+        """Arguments of the bent values at the prior."""
+        x, g = self.prior[list(self.bent)], self.grains
+        return np.asarray(x + g * np.log(-np.expm1(-x / g)))
 
     def _link_slopes(self, A: Array, V: Array, eigenvalues: Array, powers: Array) -> Array:
         """Derivatives of the ten parameters by the coordinates of S: A (g * V'EV) A' with divided differences g."""
@@ -125,9 +144,13 @@ def robot_space(
     shifted: Sequence[tuple[int, float]],
     *,
     link_width: float,
+    bent: Sequence[tuple[int, float, float]] = (),
 ) -> RobotSpace:
-    """Space around a prior; scaled, shifted: places of values with the deviation of their logarithm or of their sum."""
-    widths = [link_width] * (10 * len(links)) + [w for _, w in (*scaled, *shifted)]
+    """Space around a prior; scaled, shifted: places of values with the deviation of their logarithm or of their sum.
+
+    bent: places, deviations and grains of values that are bent above zero.
+    """
+    widths = [link_width] * (10 * len(links)) + [w for _, w in (*scaled, *shifted)] + [w for _, w, _ in bent]
     return RobotSpace(
         tuple(names),
         np.asarray(prior, float),
@@ -135,4 +158,6 @@ def robot_space(
         tuple(k for k, _ in scaled),
         tuple(k for k, _ in shifted),
         np.array(widths),
+        tuple(k for k, _, _ in bent),
+        np.array([grain for _, _, grain in bent]),
     )

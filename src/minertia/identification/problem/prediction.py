@@ -9,7 +9,7 @@ import numpy as np
 
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.rows import PIECE, Load, MotionLike, temperatures
+from minertia.identification.problem.rows import PIECE, Load, MotionLike, projected, temperatures
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, UnknownName
 from minertia.robot.effects import BY_SYMBOL
@@ -32,7 +32,7 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int
         asked = None if load is None else load(x, v, a)
         warm = None if warmth is None else warmth[start : start + PIECE]
         parts.append(model.columns(x, v, a, asked, temperature=warm, samples=samples) @ beta)
-    return np.concatenate(parts)
+    return projected(model, motion, np.concatenate(parts))
 
 
 def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) -> Load:

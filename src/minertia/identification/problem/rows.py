@@ -178,8 +178,18 @@ class RowMaker:
                 Y = other_columns(model, piece, (x, v, a), asked, warm, samples)
                 yield piece, Y, other_efforts(model, piece, (x, v, a), effort)
                 continue
-            Y = model.columns(x, v, a, asked, temperature=warm, samples=samples)
+            Y = projected(model, piece, model.columns(x, v, a, asked, temperature=warm, samples=samples))
             yield piece, Y, effort[:, list(model.rows)]
+
+
+def projected(model: LinearModel, block: MotionLike, Y: Array) -> Array:
+    """Columns Y (N, rows, ...) without what unmeasured forces can do, as the efforts of the block are."""
+    P = getattr(block, "projection", None)
+    if P is None:
+        return Y
+    if len(model.rows) != P.shape[1]:
+        raise MinertiaError("a motion whose contact forces are projected off needs the efforts of all coordinates")
+    return np.asarray((P @ Y.reshape(*Y.shape[:2], -1)).reshape(Y.shape))
 
 
 def temperatures(model: LinearModel, block: MotionLike, title: str = "the motion") -> Array | None:
@@ -222,7 +232,9 @@ def _cut(block: Motion, state: tuple[Array, ...]) -> Iterator[tuple[Motion, slic
         a, b = max(start - halo, 0), min(end + halo, n)
         arrays = tuple(x[a:b] for x in state)
         q, qd, qdd, tau = arrays
-        own = replace(block, t=block.t[a:b], q=q, qd=qd, qdd=qdd, tau=tau, keep=(start - a, end - a, step))
+        P = None if block.projection is None else block.projection[a:b]
+        keep = (start - a, end - a, step)
+        own = replace(block, t=block.t[a:b], q=q, qd=qd, qdd=qdd, tau=tau, keep=keep, projection=P)
         yield own, slice(a, b), arrays
 
 

@@ -13,15 +13,8 @@ from minertia.identification.logs.columns_file import CampaignTable
 from minertia.io.errors import MinertiaError, UnknownName
 from minertia.io.schema import Option, OptionKind
 from minertia.io.tables import shown
-from minertia.robot.effects import (
-    BY_SYMBOL,
-    EFFECT_SYMBOLS,
-    MOTOR_SYMBOLS,
-    STANDARD_SYMBOLS,
-    STANDARD_TWINS,
-    WORDS,
-    Effect,
-)
+from minertia.robot.effect import Effect
+from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS, STANDARD_SYMBOLS, STANDARD_TWINS, WORDS
 from minertia.robot.robot import Robot
 
 Settings = Mapping[str, float]

@@ -73,7 +73,8 @@ class Motion:
     applies it.  channels: other logged signals, filtered like positions.  direction: sign of the velocities at
     the rate of the log, passed through the low-pass of the efforts (on = "signals"), so that dry-friction columns
     are filtered like the efforts; None if it was not requested.  instants: times at which the efforts of an
-    evaluated block are compared [s]; None in a fitted block.
+    evaluated block are compared [s]; None in a fitted block.  projection (N, efforts, efforts): removes unmeasured
+    contact forces, already applied to `tau`; None where there are none.
     """
 
     t: Array
@@ -88,9 +89,10 @@ class Motion:
     channels: Mapping[str, Array] = field(default_factory=dict)
     direction: Array | None = None
     instants: Array | None = None
+    projection: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in (*SIGNALS, "direction", "instants"):
+        for name in (*SIGNALS, "direction", "instants", "projection"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "channels", {name: frozen_array(v) for name, v in self.channels.items()})
@@ -125,7 +127,8 @@ class Motion:
         """Motion of a range of samples, all of which are retained."""
         arrays = {name: getattr(self, name)[rows] for name in SIGNALS}
         channels = {name: values[rows] for name, values in self.channels.items()}
-        return replace(self, **arrays, channels=channels, keep=(0, 0, 0))  # type: ignore[arg-type]
+        projection = None if self.projection is None else self.projection[rows]
+        return replace(self, **arrays, channels=channels, keep=(0, 0, 0), projection=projection)  # type: ignore[arg-type]
 
     def followed_by(self, other: Motion) -> Motion:
         """Join this block with the next one; all of its samples are retained."""
@@ -152,6 +155,16 @@ def prepared_with_edges(recording: Recording, plan: Filter) -> tuple[Motion, Mot
     filtered = signals(recording, plan, rate)
     motion, whole = (one.block(recording, filtered, one.end(len(recording), True)) for one in passes)
     return motion, whole
+
+
+def filtered_efforts(recording: Recording, plan: Filter, tau: Array) -> Array:
+    """Efforts (N, columns) at the samples of a recording, filtered as for its motion; plan: resolved."""
+    rate = even_rate(recording)
+    one = _FilterPass.started(plan, rate, edges=False)
+    if plan.on == "signals":
+        assert plan.cutoff_hz is not None
+        tau = low_pass(tau, plan.cutoff_hz, rate, plan.order)
+    return tau[one.rows(one.end(len(recording), True))]
 
 
 def refuse_short(recording: Recording, plan: Filter, rate: float, *, edges: bool = False) -> None:
@@ -240,15 +253,19 @@ class _FilterPass:
 
     def block(self, buffer: Recording, filtered: Sequence[Array], end: int) -> Motion:
         """Retained samples from `next` to before `end`, with the neighbours that the parallel filter needs."""
-        rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
-        rate, step = self.rate, thinning(self.plan, self.rate)
+        rows, rate, step = self.rows(end), self.rate, thinning(self.plan, self.rate)
         keep = (self.half, self.half + end - self.next, step)
         if self.plan.on == "signals":
-            rows, rate, keep = slice(rows.start, rows.stop, step), rate / step, (0, 0, 0)
+            rate, keep = rate / step, (0, 0, 0)
         q, qd, qdd, tau = (a[rows] for a in filtered)
         channels = channel_signals(buffer, self.plan, self.rate, rows)
         direction = None if self.standing is None else self._direction(filtered[1])[rows]
         return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source, channels, direction)
+
+    def rows(self, end: int) -> slice:
+        """Samples of the buffer that the block from `next` to before `end` is made of."""
+        step = thinning(self.plan, self.rate) if self.plan.on == "signals" else 1
+        return slice(self.next - self.half - self.offset, end + self.half - self.offset, step)
 
     def _direction(self, qd: Array) -> Array:
         """Signs of the velocities (N, n), filtered as the efforts are."""

@@ -39,7 +39,7 @@ class Filter(Declared):
     window: int = option(9, "Number of points of the Savitzky-Golay window; odd.", range=(3, 100_001))
     degree: int = option(3, "Degree of the Savitzky-Golay polynomial; below the number of points.", range=(1, 100))
     rate_hz: float | None = option(
-        None, "Rate after decimation.", unit="Hz", range=HERTZ, command="rate", otherwise="five times the cut-off"
+        None, "Rate after decimation.", unit="Hz", range=HERTZ, command="fit-rate", otherwise="five times the cut-off"
     )
     parallel_hz: float | None = option(
         None,

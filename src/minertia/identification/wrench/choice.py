@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.wrench.drift import BIASES
-from minertia.identification.wrench.fit import WrenchFit, fit_wrench, widened
+from minertia.identification.wrench.fit import WrenchFit, fit_wrench, restricted_cost, widened
 from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import WrenchReading
 from minertia.io.arrays import Array
 
 MOST_FOLDS = 10
 FEWEST_LEFT_OUT = 5  # poses: with fewer, those that stay hardly show the load
+FEW = 12  # poses below which leaving some out tells less of a drift than the likelihood does
+LIKELIER = 6.0  # twice the log of the likelihood ratio from which few poses show a walk: least regret in planted runs
 FEWEST_DRIFT = 6  # poses from which a bias that changes is tried: a slope is one more value for each channel
 
 
@@ -75,10 +77,16 @@ def possible(poses: SensorPoses) -> tuple[str, ...]:
     return tuple(word for word in BIASES if word != "steps" or poses.stretch.max() > 0)
 
 
+def _is_likelier(fits: dict[str, WrenchFit]) -> bool:
+    """Whether the poses show a walk rather than a constant bias."""
+    return restricted_cost(fits["constant"]) - restricted_cost(fits["walk"]) > LIKELIER
+
+
 def chosen(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> tuple[WrenchFit, BiasChoice]:
     """Fit with the specified bias model, or with the one of smallest cross-validation error.
 
-    A more complex model is chosen only if it is better by more than one standard error.
+    A more complex model is chosen only if it is better by more than one standard error.  Few poses choose between a
+    constant bias and a random walk by their restricted likelihood.
     """
     asked = reading.options.bias
     words = (asked,) if asked != "auto" else possible(poses)
@@ -90,6 +98,7 @@ def chosen(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> tuple[Wren
             tried[word] = left_out(poses, reading, word, fits[word])
     best = words[0]
     for word in words[1:]:
-        if tried[word].is_better(tried[best]):
+        is_few = word == "walk" and best == "constant" and len(poses) < FEW
+        if _is_likelier(fits) if is_few else tried[word].is_better(tried[best]):
             best = word
     return widened(fits[best]), BiasChoice(best, tried)

@@ -188,6 +188,12 @@ def widened(fit: WrenchFit) -> WrenchFit:
     return replace(fit, covariance=rows.spread(fit.noise, fit.walks))
 
 
+def restricted_cost(fit: WrenchFit) -> float:
+    """Minus twice the restricted log-likelihood, up to a constant that bias models of the same trend share."""
+    rows = WrenchRows.at(fit.poses, fit.mount, fit.load, fit.clock, fit.usual, fit.model)
+    return rows.cost(fit.noise)[0]
+
+
 def first_load(poses: SensorPoses, mount: Mount) -> Array:
     """Load (4,) or (10,) by plain least squares about the means, forces and moments of one weight."""
     X = load_columns(mount, poses.R, poses.motion)

@@ -17,7 +17,7 @@ TILT = ("tilt_x", "tilt_y", "tilt_z")
 
 
 @dataclass(frozen=True)
-class FrameMotion:
+class FrameRates:
     """Motion of the sensor's frame, in its axes: angular velocity and acceleration, acceleration of its origin (N, 3).
 
     Units are rad/s, rad/s^2 and m/s^2, the last without gravity.
@@ -27,9 +27,9 @@ class FrameMotion:
     spin_rate: Array
     acceleration: Array
 
-    def take(self, kept: NDArray[np.intp] | NDArray[np.bool_]) -> FrameMotion:
+    def take(self, kept: NDArray[np.intp] | NDArray[np.bool_]) -> FrameRates:
         """Some of the samples."""
-        return FrameMotion(self.spin[kept], self.spin_rate[kept], self.acceleration[kept])
+        return FrameRates(self.spin[kept], self.spin_rate[kept], self.acceleration[kept])
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Mount:
         """Mount after an increment (5,) of tilt and lean [rad]."""
         return replace(self, axes=self.axes @ turn(step[:3]), lean=self.lean + step[3:])
 
-    def felt(self, R: Array, motion: FrameMotion | None = None) -> Array:
+    def felt(self, R: Array, motion: FrameRates | None = None) -> Array:
         """Measured force on unit mass (N, 3) in the sensor's axes, of the frame's orientations R (N, 3, 3)."""
         held = self.acceleration @ R
         return np.asarray(self.sign * (held if motion is None else held + motion.acceleration) @ self.axes)
@@ -98,7 +98,7 @@ def turn(v: Array) -> Array:
     return np.asarray(exponential(np.concatenate([np.zeros(3), v]))[:3, :3])
 
 
-def load_columns(mount: Mount, R: Array, motion: FrameMotion | None = None) -> Array:
+def load_columns(mount: Mount, R: Array, motion: FrameRates | None = None) -> Array:
     """Wrench (6, N, 10) of unit mass, first moments s and inertias J; at rest of the first four alone.
 
     With the force a on unit mass and spin w it is f = M a + dw/dt x s + w x (w x s), n = J dw/dt + w x J w + s x a.
@@ -122,7 +122,7 @@ def _spun(w: Array) -> Array:
     return np.moveaxis(np.array(rows), 2, 0)
 
 
-def angle_columns(mount: Mount, R: Array, load: Array, motion: FrameMotion | None = None) -> Array:
+def angle_columns(mount: Mount, R: Array, load: Array, motion: FrameRates | None = None) -> Array:
     """Derivatives (6, N, 5) of the wrench of a load (4,) or (10,) by tilt and lean."""
     a = mount.felt(R, motion)
     by_lean = np.einsum("nji,kj->nik", R @ mount.axes, mount.sign * np.cross(mount.level, mount.acceleration))
@@ -141,7 +141,7 @@ def _tensor(values: Array) -> Array:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def wrench_of(mount: Mount, R: Array, load: Array, motion: FrameMotion | None = None) -> Array:
+def wrench_of(mount: Mount, R: Array, load: Array, motion: FrameRates | None = None) -> Array:
     """Measured wrench (N, 6) of a load: M [kg], first moments [kg m] and, in motion, inertias [kg m^2]."""
     columns = load_columns(mount, R, motion)
     known = min(len(load), columns.shape[2])

@@ -12,7 +12,7 @@ from minertia.identification.campaigns.options import MOMENTS, MeasureColumns, W
 from minertia.identification.campaigns.prepared import PreparedLog
 from minertia.identification.geometry.chain import chain_of, moved
 from minertia.identification.geometry.readings import MeasurementTable, joint_positions, rotation_matrices
-from minertia.identification.wrench.load import FrameMotion
+from minertia.identification.wrench.load import FrameRates
 from minertia.identification.wrench.samples import SensorPoses, moving
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, RecordingError
@@ -58,8 +58,8 @@ def _together(parts: Sequence[SensorPoses]) -> SensorPoses:
     """Poses of several files; a motion among poses at rest is one that stands there."""
     motion = None
     if any(own.motion is not None for own in parts):
-        moved = [own.motion or FrameMotion(*np.zeros((3, len(own), 3))) for own in parts]
-        motion = FrameMotion(
+        moved = [own.motion or FrameRates(*np.zeros((3, len(own), 3))) for own in parts]
+        motion = FrameRates(
             *(np.concatenate([getattr(own, name) for own in moved]) for name in ("spin", "spin_rate", "acceleration"))
         )
     tares = None

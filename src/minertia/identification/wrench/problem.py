@@ -144,7 +144,7 @@ class WrenchProblem(Problem):
             self, reading=replace(self.reading, options=options), campaign=replace(self.campaign, wrench=options)
         )
 
-    def evidence(self, estimate: Estimate) -> Evidence:
+    def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Evidence: residuals of the wrenches at fitted, held-out and validation poses."""
         unseen = [(log.name, self._read(log)) for log in self.unseen]
         return wrench_evidence(_of(estimate), self.reading, unseen)

@@ -13,7 +13,7 @@ from minertia.identification.logs.repair import repaired
 from minertia.identification.signals.filtering import EDGE, low_pass, rate_of_change
 from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import chosen_cutoff
-from minertia.identification.wrench.load import FrameMotion
+from minertia.identification.wrench.load import FrameRates
 from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
 
@@ -33,7 +33,7 @@ class SensorPoses:
     wrench: Array
     order: Array
     has_order: bool = True
-    motion: FrameMotion | None = None
+    motion: FrameRates | None = None
     tares: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ def moving(poses: SensorPoses, p: Array, filter: Filter, source: str) -> SensorP
     return SensorPoses(R[rows], smooth[rows, 12:], log.t[rows], True, motion.take(rows), tares)
 
 
-def frame_motion(R: Array, p: Array, rate_hz: float) -> tuple[Array, FrameMotion]:
+def frame_motion(R: Array, p: Array, rate_hz: float) -> tuple[Array, FrameRates]:
     """Orientations (N, 3, 3) and motion of a frame, of smooth matrices R (N, 3, 3) and positions p (N, 3) [m]."""
     first = rate_of_change(R.reshape(-1, 9), rate_hz)
     second = rate_of_change(first, rate_hz).reshape(R.shape)
@@ -107,7 +107,7 @@ def frame_motion(R: Array, p: Array, rate_hz: float) -> tuple[Array, FrameMotion
     Rt = R.transpose(0, 2, 1)
     spin = _turning(Rt @ first.reshape(R.shape))
     spin_rate = _turning(Rt @ second)  # what the spin itself adds there is symmetric
-    return R, FrameMotion(spin, spin_rate, np.einsum("nij,nj->ni", Rt, acceleration))
+    return R, FrameRates(spin, spin_rate, np.einsum("nij,nj->ni", Rt, acceleration))
 
 
 def _turning(A: Array) -> Array:

@@ -10,9 +10,12 @@ from pathlib import Path
 
 from minertia.io.errors import DescriptionError
 from minertia.io.files import reading
-from minertia.robot.effects import BY_SYMBOL, Effect
+from minertia.robot.effect import Effect
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.formats.reading import MAX_BYTES
+from minertia.robot.formats.snap import is_changed_by_snapping
 from minertia.robot.formats.xml import INDENT, Element, attributes_text, element_lines, quoted, start_tag_end
+from minertia.robot.joint import numeric_pose
 from minertia.robot.robot import Note, Robot
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -183,3 +186,10 @@ def unheld_motors(robot: Robot, held: Collection[str], where: str) -> list[Note]
 def _noun(effect: Effect) -> str:
     """Short name of an effect: its meaning up to a comma, colon or semicolon."""
     return re.split("[,:;]", effect.meaning)[0]
+
+
+def has_exact_angles(robot: Robot) -> bool:
+    """Whether rounding of angles when a file is read would change a robot, such as a calibrated one."""
+    values = robot.symbol_values
+    poses = [(joint.R, joint.p) for joint in robot.joints] + [frame.pose for frame in robot.frames.values()]
+    return any(is_changed_by_snapping(numeric_pose(pose, values)) for pose in poses)

@@ -23,6 +23,7 @@ from minertia.robot.inertia import Ten, transport_ten
 from minertia.robot.robot import Note, Robot
 
 SAME = 1e-13  # parameters that differ by less than this part are left as the user wrote them
+CORRECTED = 1e-9  # rad or m by which frames of a calibrated robot are others
 SAME_PLACE = 1e-2  # rad or m between the joints of the robot and of the template
 NOTHING = {"pos": "0 0 0", "mass": "0", "diaginertia": "0 0 0"}
 _ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "fullinertia", "diaginertia")
@@ -58,6 +59,11 @@ def _matching(robot: Robot, text: str, source: str | None) -> tuple[ReadOptions,
         raise MinertiaError(
             f"the joints of the template are placed differently from those of the robot '{robot.name}' (by "
             f"{best[0]:.2g} rad or m); give the file from which the robot was read"
+        )
+    if robot.corrections is not None and best[0] > CORRECTED:
+        raise MinertiaError(
+            f"an MJCF template keeps its frames, and those of '{robot.name}' were calibrated (they differ by up to "
+            f"{best[0]:.2g} rad or m); write it whole, without the template"
         )
     return best[1:]
 

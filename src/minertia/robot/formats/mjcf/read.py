@@ -50,6 +50,7 @@ _SIZES = (
 )
 # <custom> numerics for what MJCF has no place for
 OFFSET, ORDER, SEED = "minertia_offset", "minertia_order", "minertia_seed"
+EXACT = "minertia_exact"  # a <custom> numeric: angles are as written, and not rounded
 
 
 def parse_mjcf(text: str, source: str | None, options: ReadOptions) -> Robot:
@@ -64,7 +65,8 @@ def compiled(text: str, source: str | None, options: ReadOptions) -> Compiled:
 
 def robot_of(compiled: Compiled, options: ReadOptions) -> Robot:
     """Convert a compiled model to a robot."""
-    return _ModelReading(compiled, options).robot()
+    own = replace(options, snap=0.0) if EXACT in compiled.lean.numbers else options
+    return _ModelReading(compiled, own).robot()
 
 
 def _is_passive(spec: JointSpec, driven: set[str]) -> bool | None:

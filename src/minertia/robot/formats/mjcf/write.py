@@ -13,7 +13,7 @@ from minertia.algebra.vec3 import compose, shift
 from minertia.io.files import write_file
 from minertia.robot.formats.mjcf.edit import edit_mjcf
 from minertia.robot.formats.mjcf.joints import AXIS
-from minertia.robot.formats.mjcf.read import OFFSET, ORDER, SEED
+from minertia.robot.formats.mjcf.read import EXACT, OFFSET, ORDER, SEED
 from minertia.robot.formats.mjcf.values import (
     EFFECTS,
     FAR,
@@ -24,7 +24,7 @@ from minertia.robot.formats.mjcf.values import (
     pose_attributes,
     unphysical,
 )
-from minertia.robot.formats.writing import load_original, unheld_effects, unheld_motors
+from minertia.robot.formats.writing import has_exact_angles, load_original, unheld_effects, unheld_motors
 from minertia.robot.formats.xml import Element, all_written, element_lines, new_element, written, xml_text
 from minertia.robot.joint import Cut, Joint
 from minertia.robot.robot import Note, Robot
@@ -240,6 +240,8 @@ class _Document:
             found.append(new_element("numeric", {"name": SEED, "data": all_written(seed)}))
         if self.order != sorted(self.order):
             found.append(new_element("numeric", {"name": ORDER, "data": " ".join(map(str, self.order))}))
+        if has_exact_angles(self.robot):
+            found.append(new_element("numeric", {"name": EXACT, "data": "1"}))
         return found
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from minertia.algebra.vec3 import HERE, Mat, Pose, turn_y, turn_z
 from minertia.io.errors import MinertiaError
-from minertia.robot.formats.snap import is_changed_by_snapping
 from minertia.robot.formats.urdf.read import EFFECTS, UNLIMITED
+from minertia.robot.formats.writing import has_exact_angles
 from minertia.robot.formats.xml import Element, all_written, element_lines, new_element, written, xml_text
 from minertia.robot.inertia import Ten, from_com, to_com
 from minertia.robot.joint import Cut, Joint, numeric_pose
@@ -174,10 +174,7 @@ def inertial(ten: Ten | None, link: str) -> tuple[list[Element], list[Note]]:
 
 def exact_mark(robot: Robot) -> list[Element]:
     """Element that marks angles as exact, for a robot that snapping would change; else none."""
-    values = robot.symbol_values
-    poses = [(joint.R, joint.p) for joint in robot.joints] + [frame.pose for frame in robot.frames.values()]
-    needs = any(is_changed_by_snapping(numeric_pose(pose, values)) for pose in poses)
-    return [new_element("minertia", {"exact": "true"})] if needs else []
+    return [new_element("minertia", {"exact": "true"})] if has_exact_angles(robot) else []
 
 
 def origin(pose: Pose) -> list[Element]:

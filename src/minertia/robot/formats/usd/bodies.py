@@ -83,7 +83,7 @@ def _centre(prim: Prim, name: str, source: str) -> Array:
         return found
     if prim.colliders:
         raise DescriptionError(
-            f"link '{name}' has a mass but no {CENTRE}, which simulators compute from its colliders; write it out",
+            f"link '{name}' has a mass but no {CENTRE}, which simulators then take from colliders; specify it",
             file=source,
         )
     return np.zeros(3)
@@ -97,7 +97,7 @@ def _inertia(prim: Prim, name: str, own: bool, source: str) -> Array:
         moments = None
     if moments is None and six is None:
         raise DescriptionError(
-            f"link '{name}' has a mass but no {MOMENTS}, which simulators compute from its colliders; write it out",
+            f"link '{name}' has a mass but no {MOMENTS}, which simulators then take from colliders; specify it",
             file=source,
         )
     if moments is not None:

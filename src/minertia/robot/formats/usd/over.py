@@ -56,7 +56,7 @@ class _Over:
         metadata = ["customLayerData = {", f"    string creator = {quoted(creator)}", "}"]
         if stage.default:
             metadata.append(f"defaultPrim = {quoted(stage.default.removeprefix('/'))}")
-        metadata += [f"kilogramsPerUnit = {stage.kilograms:g}", f"metersPerUnit = {self.reading.units.metres:g}"]
+        metadata += [f"kilogramsPerUnit = {stage.kilograms!r}", f"metersPerUnit = {self.reading.units.metres!r}"]
         metadata += ["subLayers = [", f"    @{sublayer}@", "]"]
         metadata += [f"upAxis = {quoted(stage.up)}"] if stage.up else []
         return layer_text(metadata, self.root.children)

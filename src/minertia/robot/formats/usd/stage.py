@@ -25,6 +25,7 @@ MAX_LAYERS = 500
 MAX_LAYER_BYTES = 200_000_000  # meshes are in there, too
 MAX_TEXT_BYTES = 20_000_000  # a layer of text is parsed as a whole
 MAX_PRIMS = 200_000
+MAX_NESTED = 200  # references of references and prims below prims; each is a call here
 MAX_DEPTH = 500  # of brackets in a text; OpenUSD's parser ends the process at some thousands
 POINTER = b"version https://git-lfs.github.com/spec/"
 COLLIDER = "PhysicsCollisionAPI"
@@ -131,6 +132,7 @@ def _reason(err: Exception) -> str:
 def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
     """Go through all layers that a stage would be composed of; yields what could not be opened, and why."""
     waiting, seen = [(Path(source), "")], {os.path.realpath(source)}
+    opened: dict[str, Any] = {}
     while waiting:
         path, by = waiting.pop()
         why = _unreadable(path)
@@ -142,6 +144,7 @@ def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
             yield f"'{path.name}' ({why})"
             continue
         reading(path)
+        opened[os.path.realpath(path)] = layer
         for name in filter(None, layer.GetCompositionAssetDependencies()):  # "": the layer itself
             _refuse_elsewhere(name, path, source)
             further = path.parent / name
@@ -152,6 +155,44 @@ def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
             raise DescriptionError(
                 f"the stage has more than {MAX_LAYERS} layers; give the robot's own file", file=source
             )
+    _refuse_bombs(opened, source)
+
+
+def _refuse_bombs(opened: dict[str, Any], source: str) -> None:
+    """Refuse references that multiply: a few lines can ask for billions of prims, which OpenUSD would compose."""
+    counts: dict[tuple[str, str], int] = {}
+
+    def count(file: str, path: str, depth: int) -> int:
+        """Prims that a prim of a layer is composed of, at most."""
+        if file not in opened or depth > MAX_NESTED:
+            return 0 if file not in opened else MAX_PRIMS + 1
+        spec = opened[file].GetPrimAtPath(path)
+        if spec is None or (file, path) in counts:
+            return counts.get((file, path), 0)
+        counts[file, path] = 0  # a circle is OpenUSD's own business
+        found = 1 + sum(count(file, str(child.path), depth + 1) for child in spec.nameChildren)
+        for name, target in _arcs(spec):
+            other = os.path.realpath(os.path.join(os.path.dirname(file), name)) if name else file
+            default = opened[other].defaultPrim if other in opened else ""
+            found += count(other, target or f"/{default}", depth + 1)
+            if found > MAX_PRIMS:
+                break
+        counts[file, path] = min(found, MAX_PRIMS + 1)
+        return counts[file, path]
+
+    for file, layer in opened.items():
+        if sum(count(file, str(prim.path), 0) for prim in layer.rootPrims) > MAX_PRIMS:
+            raise DescriptionError(f"its references ask for more than {MAX_PRIMS} prims", file=source)
+
+
+def _arcs(spec: Any) -> Iterator[tuple[str, str]]:
+    """File ("" for the same) and path of what a prim takes from elsewhere."""
+    for arcs in (spec.referenceList, spec.payloadList):
+        for arc in arcs.GetAddedOrExplicitItems():
+            yield str(arc.assetPath), str(arc.primPath or "")
+    for paths in (spec.inheritPathList, spec.specializesList):
+        for path in paths.GetAddedOrExplicitItems():
+            yield "", str(path)
 
 
 def _refuse_elsewhere(name: str, path: Path, source: str) -> None:

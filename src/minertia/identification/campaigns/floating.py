@@ -1,0 +1,327 @@
+"""Logs of a floating base: joints, inertial measurement unit and contacts as a motion with generalised efforts.
+
+The equations depend on the motion of the base only through its angular velocity and acceleration and the specific force
+of its origin, which gyroscope and accelerometer measure: the motion keeps the attitude of the base, and its
+acceleration is the accelerometer's reading plus gravity.  Measured contact forces are efforts J' f of all coordinates.
+Forces that are not measured are removed by projection on the null space of the contact Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.dynamics.model import forward_kinematics, jacobian
+from minertia.dynamics.options import ChosenFrame
+from minertia.identification.audits.findings import Finding
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.options import ContactOptions, FloatingOptions
+from minertia.identification.campaigns.prepared import EffortLog
+from minertia.identification.evidence.log_noise import white_noise
+from minertia.identification.logs.readers import open_log, read_recording
+from minertia.identification.logs.recording import Recording, even_rate
+from minertia.identification.logs.repair import repaired
+from minertia.identification.problem.terms import DEFAULT_EFFECTS
+from minertia.identification.signals.filtering import EDGE, Motion, low_pass, rate_of_change
+from minertia.identification.signals.spectrum import HIGHEST
+from minertia.io.arrays import Array
+from minertia.io.errors import CampaignError, RecordingError
+from minertia.robot.robot import Robot
+
+AXES = "xyz"
+CUTOFF = 20.0  # Hz: legs move below 4 Hz; the spectrum of their positions has impacts, which are left out
+IMPACT = 0.05  # s around a change of contacts that are left out, or a period of the cut-off
+TOUCHES = 5.0  # N: a measured force above which a contact without a flag is one
+SAMPLING = 2.5  # samples kept per period of the cut-off: noise below it is then nearly white
+USUAL_MASS, USUAL_SIZE = 10.0, 0.2  # kg, m: of a robot whose file has no masses, to weigh base against joint rows
+STANDS = 0.02  # rad/s or m/s: slower joints stick
+RANK = 1e-6  # singular value of the contact Jacobian, over the largest, below which contacts are redundant
+ALWAYS = "always"
+PLANTED = "planted"  # check of contacts that never lift
+
+
+def settled_floating(campaign: Campaign) -> Campaign:
+    """Campaign of a floating base with rows and effects chosen; base rows alone show no effect of the joints."""
+    base = campaign.floating
+    if base.rows is None:
+        has_forces = bool(campaign.contacts) and all(contact.force for contact in campaign.contacts)
+        base = replace(base, rows="all" if has_forces else "projected" if campaign.contacts else "joints")
+    _refuse(campaign, str(base.rows))
+    effects = campaign.effects
+    if effects is None:
+        effects = () if base.rows == "base" else tuple(DEFAULT_EFFECTS)
+    return replace(campaign, floating=base, effects=effects)
+
+
+def _refuse(campaign: Campaign, rows: str) -> None:
+    """Raise an error where forces of contacts are needed and not measured, or there is nothing to project on."""
+    without = [contact.name for contact in campaign.contacts if not contact.force]
+    if rows in ("base", "all") and (without or not campaign.contacts):
+        what = f"contact '{without[0]}' has none" if without else "there is no [[contact]]"
+        raise CampaignError(
+            f'rows = "{rows}" need measured forces and {what}: name its columns with force, or take rows = "projected"'
+        )
+    if rows == "projected" and not campaign.contacts:
+        raise CampaignError(
+            'rows = "projected" need contacts: add a [[contact]] for each foot, or take rows = "joints"'
+        )
+    for contact in campaign.contacts:
+        if not (contact.active or contact.force):
+            raise CampaignError(
+                f"contact '{contact.name}' has neither a column of flags (active) nor forces: name one, or write "
+                f'active = "{ALWAYS}" for a foot that never lifts'
+            )
+
+
+def floating_log(campaign: Campaign, log: Log) -> EffortLog:
+    """Log of a floating base as it is fitted and judged: the motion of all coordinates, away from contact changes."""
+    signals = read_signals(campaign, log)
+    rate = even_rate(signals.log)
+    cutoff = campaign.filter.cutoff_hz or min(CUTOFF, HIGHEST * rate)
+    motion = floating_motion(campaign, signals, cutoff, rate)
+    given = EffortLog.given(replace(log, source=motion, title=log.name, start=None, stop=None))
+    return replace(given, findings=contact_findings(campaign, signals))
+
+
+def contact_findings(campaign: Campaign, signals: FloatingSignals) -> tuple[Finding, ...]:
+    """Contacts that never lift, which hides parameters where their forces are not measured."""
+    found, R = [], attitudes(campaign, signals)
+    for contact in campaign.contacts:
+        force = contact_force(contact, signals, R, _positions(signals.joints), campaign.robot)
+        if is_touching(contact, signals, force).all():
+            hides = "the mass at the contact point" if contact.kind == "point" else "the foot and part of the next link"
+            text = f"{contact.name} never lifts, which hides {hides} where its force is not measured: lift and wave it"
+            found.append(Finding("warning", PLANTED, text, contact.name))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class FloatingSignals:
+    """Even samples of a log: joints, efforts and the columns of base and contacts by name, in the order of `log.q`."""
+
+    log: Recording
+    n: int
+    places: dict[str, int]
+
+    @property
+    def joints(self) -> Array:
+        """Joint positions (N, n)."""
+        return self.log.q[:, : self.n]
+
+    @property
+    def efforts(self) -> Array:
+        """Joint efforts (N, n)."""
+        return self.log.q[:, self.n : 2 * self.n]
+
+    def of(self, names: Sequence[str]) -> Array:
+        """Columns of the log (N, len(names))."""
+        return self.log.q[:, [self.places[name] for name in names]]
+
+
+def expanded(template: str, letters: str = AXES) -> tuple[str, ...]:
+    """Names of columns of a template with {k}."""
+    return tuple(template.replace("{k}", letter) for letter in letters)
+
+
+def wanted_columns(campaign: Campaign) -> dict[str, str]:
+    """Columns of base and contacts that a log must have, with what each is for."""
+    base = campaign.floating
+    found = dict.fromkeys(expanded(base.gyro), "the gyroscope")
+    found |= dict.fromkeys(expanded(base.accelerometer), "the accelerometer")
+    if needs_attitude(campaign):
+        found |= dict.fromkeys(expanded(base.attitude, "xyzw"), "the attitude of the base")
+    for contact in campaign.contacts:
+        word = f"contact '{contact.name}'"
+        found |= dict.fromkeys(expanded(contact.force) if contact.force else (), f"the force of {word}")
+        found |= dict.fromkeys(expanded(contact.moment) if contact.moment else (), f"the moment of {word}")
+        if contact.active and contact.active != ALWAYS:
+            found[contact.active] = f"the flags of {word}"
+    return found
+
+
+def needs_attitude(campaign: Campaign) -> bool:
+    """Whether directions of the world are needed: of forces, or of the lowest point of a round foot."""
+    return any(c.radius > 0 or (c.force and c.axes == "world") for c in campaign.contacts)
+
+
+def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
+    """Joints, efforts, base and contacts of a log, at even times."""
+    if log.file is None:
+        raise RecordingError(f"{log.name} is a recording of joints: logs of a floating base are files, or motions")
+    robot, wanted = campaign.robot.on_ground, wanted_columns(campaign)
+    is_driven = campaign.floating.rows != "base"
+    joints = read_recording(log.file, robot, campaign.map, effort=is_driven)
+    source = open_log(log.file, campaign.map, robot)
+    known = source.names()
+    for name, what in wanted.items():
+        if name not in known:
+            raise RecordingError(
+                f"there is no column '{name}' for {what}; name it in [floating] or [[contact]]", file=log.file
+            )
+    blocks = list(source.blocks(frozenset(wanted), 1_000_000))
+    others = np.column_stack([np.concatenate([block.columns[name] for block in blocks]) for name in wanted])
+    if len(others) != len(joints):
+        raise RecordingError("rows of joints and of the base differ: mend the torn rows of this log", file=log.file)
+    n = robot.n
+    tau = joints.efforts() if is_driven else np.zeros_like(joints.q)
+    whole = Recording(joints.t, np.concatenate([joints.q, tau, others], axis=1), source=str(log.file))
+    r = campaign.repairs
+    even = repaired(whole.between(log.start, log.stop), stamps=r.stamps, resample=r.resample, standstill=False)
+    return FloatingSignals(even, n, {name: 2 * n + k for k, name in enumerate(wanted)})
+
+
+def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float, rate: float) -> Motion:
+    """Motion of all coordinates with generalised efforts, low-passed and decimated, away from contact changes."""
+    robot, base, N = campaign.robot, campaign.floating, len(signals.log)
+    R = attitudes(campaign, signals)
+    q = _positions(signals.joints)
+    touching, forces, columns = [], np.zeros((N, robot.n_velocity)), []
+    forces[:, 6:] = signals.efforts
+    for contact in campaign.contacts:
+        J = contact_jacobian(robot, contact, q, R)
+        force = contact_force(contact, signals, R, q, robot)
+        if base.rows != "projected":
+            assert force is not None  # refused before
+            forces += np.einsum("nij,ni->nj", J, force)
+        touching.append(is_touching(contact, signals, force))
+        columns.append(J)
+    flags = np.stack(touching, axis=1) if touching else np.zeros((N, 0), bool)
+    kept = kept_samples(flags, rate, cutoff, campaign.filter.trim_s)
+    if len(kept) < 2 * robot.n_velocity:
+        raise RecordingError(
+            f"only {len(kept)} samples are farther than {max(IMPACT, 1 / cutoff):.2g} s from a change of contacts: "
+            "record longer, or raise cutoff_hz in [filter]",
+            file=signals.log.source,
+        )
+    q, qd, qdd, raw = _states(robot, base, signals, cutoff, rate)
+    tau = low_pass(forces, cutoff, rate)[kept]
+    unknown = sticking(qd[:, 6:], rate, cutoff)[kept][:, :, None] * np.eye(robot.n_velocity)[6:]
+    if base.rows == "projected":
+        pushes = [J[kept] * flags[kept, k, None, None] for k, J in enumerate(columns)]
+        unknown = np.concatenate([unknown, *pushes], axis=1)
+    P = None
+    if base.rows in ("all", "projected"):
+        sizes = np.concatenate([_base_noise(robot, raw, rate, cutoff), _noise(signals.efforts, rate, cutoff)])
+        P = projections(unknown, sizes)
+        tau = np.einsum("nij,nj->ni", P, tau)
+    return Motion(signals.log.t[kept], q[kept], qd[kept], qdd[kept], tau, source=signals.log.source, projection=P)
+
+
+def _positions(joints: Array) -> Array:
+    """Positions (N, 7 + n) of a base at the origin."""
+    place = np.tile([0.0, 0, 0, 0, 0, 0, 1], (len(joints), 1))
+    return np.concatenate([place, joints], axis=1)
+
+
+def _states(
+    robot: Robot, base: FloatingOptions, signals: FloatingSignals, cutoff: float, rate: float
+) -> tuple[Array, Array, Array, Array]:
+    """Filtered positions, velocities and accelerations, and specific force and angular acceleration unfiltered."""
+    gyro, measured = signals.of(expanded(base.gyro)), signals.of(expanded(base.accelerometer))
+    raw = np.concatenate([measured, rate_of_change(gyro, rate)], axis=1)
+    joints, w, a = (low_pass(np.ascontiguousarray(x), cutoff, rate) for x in (signals.joints, gyro, measured))
+    wd, speeds, r = rate_of_change(w, rate), rate_of_change(joints, rate), np.array(base.at, float)
+    a = a - np.cross(wd, r) - np.cross(w, np.cross(w, r))  # of the base's origin
+    q = _positions(joints)
+    qd = np.concatenate([np.zeros_like(w), w, speeds], axis=1)
+    qdd = np.concatenate([a + np.array(robot.gravity, float), wd, rate_of_change(speeds, rate)], axis=1)
+    return q, qd, qdd, raw
+
+
+def attitudes(campaign: Campaign, signals: FloatingSignals) -> Array:
+    """Rotations (N, 3, 3) from base to world axes; the identity where nothing asks for them."""
+    if not needs_attitude(campaign):
+        return np.broadcast_to(np.eye(3), (len(signals.log), 3, 3))
+    from scipy.spatial.transform import Rotation  # here: it takes long to load
+
+    return np.asarray(Rotation.from_quat(signals.of(expanded(campaign.floating.attitude, "xyzw"))).as_matrix())
+
+
+def contact_jacobian(robot: Robot, contact: ContactOptions, q: Array, R: Array) -> Array:
+    """Jacobian (N, 3 or 6, n_velocity) of a contact point in base axes: of a round foot, its lowest point."""
+    J = np.asarray(jacobian(robot, q, contact.frame))
+    turn, _ = forward_kinematics(robot, q, contact.frame)
+    from_frame = np.asarray(turn) @ np.array(contact.at, float) - contact.radius * R[:, 2]
+    linear = J[:, :3] - np.cross(from_frame[:, :, None], J[:, 3:], axis=1)
+    return linear if contact.kind == "point" else np.concatenate([linear, J[:, 3:]], axis=1)
+
+
+def contact_force(contact: ContactOptions, signals: FloatingSignals, R: Array, q: Array, robot: Robot) -> Array | None:
+    """Measured force (N, 3), of a surface also the moment (N, 6), on the foot in base axes; None if not measured."""
+    if not contact.force:
+        return None
+    parts = [signals.of(expanded(contact.force))]
+    if contact.kind == "surface":
+        parts.append(signals.of(expanded(contact.moment)) if contact.moment else np.zeros_like(parts[0]))
+    if contact.axes == "base":
+        return np.concatenate(parts, axis=1)
+    if contact.axes == "world":
+        turn = R.transpose(0, 2, 1)
+    else:
+        turn = np.asarray(forward_kinematics(robot, q, ChosenFrame(contact.frame))[0])
+    return np.concatenate([np.einsum("nij,nj->ni", turn, part) for part in parts], axis=1)
+
+
+def is_touching(contact: ContactOptions, signals: FloatingSignals, force: Array | None) -> NDArray[np.bool_]:
+    """Flags (N,) of a contact: as logged, else where the measured force is more than noise."""
+    if contact.active == ALWAYS:
+        return np.ones(len(signals.log), bool)
+    if contact.active:
+        return signals.of([contact.active])[:, 0] > 0.5
+    assert force is not None  # refused before
+    return np.asarray(np.linalg.norm(force[:, :3], axis=1) > TOUCHES)
+
+
+def kept_samples(flags: NDArray[np.bool_], rate: float, cutoff: float, trim_s: float | None) -> NDArray[np.intp]:
+    """Samples away from both ends and from every change of contacts.
+
+    The low-pass smears impacts and, where forces are projected off, mixes contact states.
+    """
+    edge, apart = EDGE / cutoff if trim_s is None else trim_s, round(rate * max(IMPACT, 1 / cutoff))
+    away = np.ones(len(flags), bool)
+    for k in np.flatnonzero((flags[1:] != flags[:-1]).any(axis=1)):
+        away[max(0, k + 1 - apart) : k + 1 + apart] = False
+    rows = np.arange(round(edge * rate), len(flags) - round(edge * rate), max(1, round(rate / (SAMPLING * cutoff))))
+    return rows[away[rows]]
+
+
+def sticking(qd: Array, rate: float, cutoff: float) -> NDArray[np.bool_]:
+    """Flags (N, n) of joints that stand or turn around within the memory of the low-pass.
+
+    Their dry friction takes any value there.
+    """
+    from scipy.ndimage import maximum_filter1d  # here: it takes long to load
+
+    slow = np.abs(qd) < STANDS
+    return np.asarray(maximum_filter1d(slow, 2 * round(rate * max(IMPACT, 1 / cutoff)) + 1, axis=0), bool)
+
+
+def projections(unknown: Array, sizes: Array) -> Array:
+    """Projections (N, v, v) that remove efforts along the rows of `unknown` (N, k, v), which may be zero.
+
+    sizes (v,): noise of the efforts; least squares of what is left, divided by it, are then weighted as they should be.
+    """
+    v = len(sizes)
+    _, s, Vt = np.linalg.svd(unknown / sizes, full_matrices=False)
+    Vt = Vt * (s > RANK * np.maximum(s[:, :1], 1e-300))[:, :, None]
+    inside = np.eye(v) - Vt.transpose(0, 2, 1) @ Vt
+    return np.asarray(sizes[:, None] * inside / sizes)
+
+
+def _noise(x: Array, rate: float, cutoff: float) -> Array:
+    """Noise of each column below the cut-off, at least a thousandth of its size."""
+    return np.asarray(np.maximum(white_noise(x, rate, cutoff), 1e-3 * np.sqrt(np.mean(x**2, axis=0)) + 1e-9))
+
+
+def _base_noise(robot: Robot, raw: Array, rate: float, cutoff: float) -> Array:
+    """Noise of the six base rows by that of the inertial measurement unit and the mass of the robot's file."""
+    mass, size = USUAL_MASS, USUAL_SIZE
+    if robot.has_parameters:
+        masses = [value for name, value in zip(robot.columns(), robot.parameter_vector(), strict=True) if name[0] == "M"
+                  and name[1:].isdigit()]  # fmt: skip
+        mass = max(float(sum(masses)), 1e-3)
+    scale = np.repeat([mass, mass * size**2], 3)
+    return np.asarray(scale * _noise(raw, rate, cutoff))
