@@ -142,7 +142,8 @@ def _effects(campaign: Campaign, text: str) -> Campaign:
 
 def _fix(campaign: Campaign, texts: Sequence[str]) -> Campaign:
     fixed = named_numbers(option_of(CampaignOptions, "fix"), texts)
-    return replace(campaign, fix={**campaign.fix, **fixed})
+    known = {name: value for name, value in fixed.items() if value is not None}
+    return replace(campaign, fix={**campaign.fix, **known})
 
 
 def _joints(campaign: Campaign, names: Sequence[str]) -> Campaign:

@@ -175,7 +175,7 @@ def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
 
 
 def _in_simulator(
-    model: Model, logs: list[str], columns: ColumnMap, how: tuple[str, float], tell: Any
+    model: Model, logs: list[str], columns: ColumnMap | None, how: tuple[str, float], tell: Any
 ) -> tuple[Residuals, ...]:
     """Residuals of logs in a simulator; how: its name and time step [s]."""
     from minertia.io.errors import UnknownName

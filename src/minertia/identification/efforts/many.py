@@ -27,8 +27,8 @@ def solve_many_efforts(problem: EffortRows, efforts: Array | Sequence[Array], es
         raise InputError(f"many efforts are solved with {' or '.join(ESTIMATORS)}; call solve for '{estimator}'")
     part, chosen = problem.free.reduced(problem.excitation.independent), named_estimator(estimator)
     with one_thread():
-        given = [efforts] if len(problem.logs) == 1 and not isinstance(efforts, list | tuple) else list(efforts)
-        totals, counts = _factors(problem, part, given)
+        is_single = len(problem.logs) == 1 and not isinstance(efforts, list | tuple)
+        totals, counts = _factors(problem, part, [np.asarray(efforts)] if is_single else list(efforts))
         fits = [chosen.fit(_with(part, total, counts)) for total in totals]
     return EstimateSet(
         problem.names,
