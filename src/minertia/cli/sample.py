@@ -39,7 +39,8 @@ def sample(
 ) -> None:
     """Draw physically consistent robots from the posterior of an identified model, to randomise a simulator.
 
-    Values that the logs determine vary as little as the logs allow, and together; all others vary as the prior says.
+    Parameters that the logs determine vary jointly, within the uncertainty of the estimate; all others vary
+    according to the prior.
     """
     from minertia.identification.sampling import sample_model
     from minertia.simulation.sample_files import check_samples, write_samples

@@ -51,7 +51,7 @@ def count_c(text: str) -> dict[str, Count]:
 
 
 def _count_block(text: str, tables: Mapping[str, Sequence[int]], values: Mapping[str, int]) -> Count:
-    """Operations of a block, with loops multiplied out; values: of the enclosing loop variables."""
+    """Operations of a block, with loops multiplied out; values: values of the enclosing loop variables."""
     loop = _LOOP.search(text)
     if loop is None:
         return _count_body(text)

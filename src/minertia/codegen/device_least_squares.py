@@ -1,8 +1,8 @@
 """Least squares on a CUDA device: sums of [Y tau]'[Y tau] over samples, without storing the matrix.
 
-The passes are those of `kernels.least_squares`: normal equations, preconditioned normal equations, and the residual at
-a solution.  Sums are in double precision; only they return to the CPU, which solves the small system, and the thousand
-samples for the triangular preconditioner.
+The passes are those of `kernels.least_squares`: normal equations, preconditioned normal equations, and
+the residual at a solution.  Sums are in double precision.  Only the sums, and about a thousand samples
+for the triangular preconditioner, are copied to the CPU, which solves the small system.
 """
 
 from __future__ import annotations
@@ -132,10 +132,11 @@ class CudaDevice:
 
 
 class CudaLeastSquares:
-    """Least squares for tau = Y theta on a CUDA device, with Y from a program whose one output has shape (n, columns).
+    """Least squares for tau = Y theta on a CUDA device, with Y (n, columns) from a program with this one output.
 
-    Arrays are those of CuPy, PyTorch or JAX on the device, samples first, in any layout with strides; precision: of
-    the arrays and of the regressor.  tuning: parameters that affect only the speed; by default those of the device.
+    Arrays are those of CuPy, PyTorch or JAX on the device, samples first, in any layout with strides.
+    precision: precision of the arrays and of the regressor.  tuning: parameters that affect only the speed;
+    by default those of the device.
     """
 
     def __init__(

@@ -48,12 +48,13 @@ def input_place(variable: str) -> tuple[str, int]:
 class Program:
     """Function from input arrays to output arrays.
 
-    outputs: one entry per element of each output port, in order; a plain number if an entry is constant. parameters:
-    names of the inputs that change rarely (identified parameters, a payload): sums and products of these alone are not
-    counted, since they can be computed once. pattern, shape: rows and columns of the listed entries, if the first port
-    lists only the non-zero entries of a matrix of that shape. columns: names of the parameters of the columns of such
-    a matrix (or of the entries of `theta`). tail: loops that compute the outputs of the first ports from a regressor
-    Y, which the graph has in their place. joints: names of the coordinates, for comments.
+    outputs: one entry per element of each output port, in order; a plain number if an entry is constant.
+    parameters: names of the inputs that change rarely (identified parameters, a payload): sums and products
+    of these alone are not counted, since they can be computed once. pattern, shape: rows and columns of the
+    listed entries, if the first port lists only the non-zero entries of a matrix of that shape. columns:
+    names of the parameters of the columns of such a matrix (or of the entries of `theta`). tail: loops that
+    compute the outputs of the first ports from a regressor Y; the graph then has Y as its output instead of
+    these. joints: names of the coordinates, for comments.
     """
 
     name: str

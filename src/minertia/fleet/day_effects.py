@@ -47,7 +47,8 @@ class DayEffects:
 def learn_day_effects(streams: Sequence[LevelStream], windows: Sequence[tuple[int, int]]) -> DayEffects:
     """Estimate day effects over the training days of robots of one type, by maximum likelihood.
 
-    streams: of one joint, or of the load.  windows: first and last training day of each robot.
+    streams: level streams of one joint, or of the load, one per robot.  windows: first and last training
+    day of each robot.
     """
     if len(streams) < FEWEST_ROBOTS:
         raise MinertiaError(

@@ -25,7 +25,7 @@ class StoreError(MinertiaError):
 class Outage(StoreError):
     """Remote storage does not answer; earlier writes are safe, and the operation can be repeated.
 
-    url: of the storage; passes: whether the outage may be transient.
+    url: URL of the storage; passes: whether the outage may be transient.
     """
 
     url: str = ""

@@ -96,7 +96,7 @@ def model_in(path: str | Path) -> Path:
 
 
 def _beside(path: Path, suffix: str) -> tuple[str, str] | None:
-    """Text and name of the file of closed chains beside a description, None if there is none."""
+    """Text and path of the file of closed chains (`arm.loops.toml`) beside a description; None if there is none."""
     other = path.with_name(f"{path.stem}{LOOPS_SUFFIX}")
     return (read_text(other), str(other)) if suffix != ".toml" and is_file(other) else None
 

@@ -55,7 +55,10 @@ def _ranges(robot: Robot, names: Collection[str]) -> dict[str, tuple[float, floa
 
 
 class _Lock:
-    """Pass over the tree; place: for each joint, the remaining joint that carries it, and its pose there."""
+    """Removal of locked joints from a tree.
+
+    place: for each joint, the nearest joint towards the base that is not locked, and the pose in its frame.
+    """
 
     def __init__(self, robot: Robot, positions: Mapping[str, float]) -> None:
         self.old = robot

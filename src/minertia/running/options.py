@@ -63,5 +63,5 @@ class RunOptions(Declared):
 
     @property
     def factors(self) -> list[float]:
-        """Speed stages as fractions of the trajectory's own speed."""
+        """Speed stages as fractions of the full speed of the trajectory."""
         return [speed / 100 for speed in self.speeds]

@@ -181,7 +181,7 @@ def follow(
 def compare_feedback(
     plant: Plant, model: ControlModel, trajectory: Trajectory, gains: Gains | None = None
 ) -> TrackingTable:
-    """Computed torque, PD + gravity and PD alone with the same gains (Khosla 1987)."""
+    """Tracking errors of computed torque, PD + gravity and PD alone, with the same gains (Khosla 1987)."""
     g = gains or Gains()
     posture = trajectory.q[0]
     return follow(

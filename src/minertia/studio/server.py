@@ -181,7 +181,7 @@ def _add_campaign(app: FastAPI, project: Project, jobs: Jobs) -> None:
 
     @app.post("/api/campaign/of")
     def post_campaign(asked: CampaignOf) -> dict[str, Any]:
-        """Adopt the campaign that a job proposed from headers, or that of an earlier identification."""
+        """Adopt the campaign that a job proposed from log headers, or the campaign of an earlier identification."""
         job = _known(jobs, asked.job)
         folder = jobs.folder(job.name)
         if job.kind == "propose":

@@ -37,14 +37,15 @@ MOMENTS = {"N m": 1.0, "N mm": 1e-3, "N cm": 1e-2}  # units of a sensor's moment
 
 @dataclass(frozen=True)
 class MeasuredKind:
-    """A row of `MEASURED`: a kind of measurement of the tool, with all that files, base parameters and pages ask of it.
+    """A row of `MEASURED`: one kind of measurement of the tool, and its properties in files and calibration.
 
-    readings: class in `identification/geometry/measures.py`, by name, since options load no NumPy.  at: number of
-    columns in `at`; needs_at: whether they must be there.  is_length: their unit is that of lengths.  has_rotation,
-    has_camera: what else is given.  is_fixed: `groups` distinguish fixed points, planes or marks of unknown place.
-    is_bound: `groups` are the reading, so that postures depend on each other and cannot be planned.  zero_counts:
-    readings that are all zero are readings, not missing ones.  targets: points on the tool; several have one table
-    each in files, so that only kinds with one are `in_files`.  columns, measured: words for pages.
+    readings: name of the class in `identification/geometry/measures.py`; a name, since options do not load
+    NumPy. at: number of columns in `at`; needs_at: whether they are required.  is_length: whether they are
+    lengths. has_rotation, has_camera: whether a rotation or a camera is given in addition.  is_fixed:
+    `groups` distinguish fixed points, planes or marks at unknown positions.  is_bound: `groups` are the
+    reading itself, so that postures depend on each other and cannot be planned.  zero_counts: readings that
+    are all zero are valid, not missing. targets: number of points on the tool; several have one table each in
+    files, so that only kinds with one are `in_files`.  columns, measured: descriptions for the documentation.
     """
 
     readings: str
@@ -62,7 +63,7 @@ class MeasuredKind:
 
     @property
     def in_files(self) -> bool:
-        """Whether a [[measure]] can be of this kind."""
+        """Whether a [[measure]] table may have this kind."""
         return self.targets == 1
 
 
@@ -349,7 +350,7 @@ class CalibrationOptions(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrenchOptions(Declared):
-    """Wrenches of a force/torque sensor at rest or in motion: where they are, what they mean, and what is fitted."""
+    """Options for wrenches of a force/torque sensor: its frame, axes and sign, and the fitted parameters."""
 
     frame: str | None = option(
         None,

@@ -29,7 +29,7 @@ from minertia.io.errors import InputError
 
 @dataclass(frozen=True)
 class MeasuredLog(PreparedLog):
-    """Readings of one or more files as a log without motion; findings: on excluded readings."""
+    """Readings of one or more files as a log without motion; its findings are messages on excluded readings."""
 
     measurements: Measurements
 
@@ -53,7 +53,10 @@ def read_logs(
 
 @dataclass(frozen=True)
 class PredictedReadings(PredictedLog):
-    """Readings with their errors (N, outputs): left, after correction; uncorrected, with base and tool alone."""
+    """Readings with their errors (N, outputs) under a calibrated model.
+
+    left: errors after correction.  uncorrected: errors with base and tool alone.  drawn: the errors as arrows.
+    """
 
     log: MeasuredLog
     residuals: Residuals

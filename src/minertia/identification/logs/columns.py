@@ -182,7 +182,7 @@ class _HeaderChoice:
         return [*told, found["motor"] if has_second else None]
 
     def _marks(self) -> tuple[tuple[str, str], ...]:
-        """Columns with one value per sample that the map names, each with its signal."""
+        """Scalar signals named in the map (one value per sample), each with its column."""
         given = tuple((mark, name) for mark in MARKS if (name := getattr(self.map, mark)))
         for mark, name in given:
             if name not in self.known:

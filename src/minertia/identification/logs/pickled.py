@@ -30,7 +30,7 @@ STORAGES = MappingProxyType(
 
 
 class PickleError(ValueError):
-    """Error: broken pickle, or one that contains other than numeric data."""
+    """Error: broken pickle, or a pickle that contains other than numeric data."""
 
 
 @dataclass(frozen=True)

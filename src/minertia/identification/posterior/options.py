@@ -1,4 +1,4 @@
-"""How robots are drawn from the posterior of an identification."""
+"""Options for sampling robots from the posterior of an identification."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FEWEST_FOR_BANDS = 100  # draws of which 95 % are a statement
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SampleOptions(Declared):
-    """How many robots are drawn, and the prior for what the logs do not show."""
+    """Number of robots to draw, and the prior of parameters that the logs do not determine."""
 
     n: int = option(4096, "Number of robots.", range=(1, MOST), command="n")
     seed: int = option(0, "Seed of the random numbers.", range=(0, 2**32 - 1), command="seed")

@@ -183,7 +183,7 @@ class RowMaker:
 
 
 def projected(model: LinearModel, block: MotionLike, Y: Array) -> Array:
-    """Columns Y (N, rows, ...) without what unmeasured forces can do, as the efforts of the block are."""
+    """Columns Y (N, rows, ...) with the effect of unmeasured contact forces projected out, like the efforts."""
     P = getattr(block, "projection", None)
     if P is None:
         return Y

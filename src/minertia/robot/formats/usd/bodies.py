@@ -34,7 +34,8 @@ Array = NDArray[np.float64]
 def read_inertial(prim: Prim, name: str, units: Units, own: bool, source: str) -> tuple[Ten | None, list[Note]]:
     """Ten parameters of a body in its frame, None where it gives no mass; and notes.
 
-    own: whether our doubles, where they agree with the standard attributes, and Newton's count; else 32 bits alone.
+    own: whether minertia's doubles, where they agree with the standard attributes, and Newton's inertia are
+    used; else only the 32-bit standard attributes.
     """
     given = prim.values.get(INERTIAL) if own else None
     if given is not None and len(given) in (0, 10) and np.all(np.isfinite(given)):
@@ -69,7 +70,7 @@ def _number(values: Mapping[str, Any], key: str, name: str, source: str) -> floa
 
 
 def _numbers(prim: Prim, key: str, count: int) -> Array | None:
-    """The numbers of an attribute, None where they are not given: by what stands for that, or not at all."""
+    """Finite numbers of an attribute; None where it is missing, not finite or not of this count."""
     value = prim.values.get(key)
     if not isinstance(value, tuple) or len(value) != count:
         return None
@@ -90,7 +91,7 @@ def _centre(prim: Prim, name: str, source: str) -> Array:
 
 
 def _inertia(prim: Prim, name: str, own: bool, source: str) -> Array:
-    """Inertia matrix about the centre in the axes of the body, in the units of the stage."""
+    """Inertia matrix about the centre of mass, in the axes of the body and the units of the stage."""
     moments, six = _numbers(prim, MOMENTS, 3), _numbers(prim, FULL, 6) if own else None
     axes = _numbers(prim, AXES, 4)
     if moments is not None and not np.any(moments):
