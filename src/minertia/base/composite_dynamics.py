@@ -246,7 +246,7 @@ class CompositeBodies:
     def _force(self, j: int) -> Scalar:
         """Force MH a + W k along a prismatic joint (Lin's equations 63 and 68).
 
-        Before the second direction of revolute joints, k has only two values (equation 86).
+        If all preceding revolute joints are parallel, two parameters (KA, KB) replace k (equation 86).
         """
         motion, axis = self.motions[j], self.axes.axis[j]
         force = mul(self._of("MH", j), motion.vd[2])

@@ -94,10 +94,10 @@ def validated_as_samples(
 
     if not is_samples_file(path):
         if level is not None:
-            raise InputError("--band is for samples: draw some with `minertia sample`, and name samples.npz")
+            raise InputError("--band applies to samples only; draw them with `minertia sample`, and give samples.npz")
         return False
     if how[2] is not None or how[3]:
-        raise InputError("samples have no page and no other simulator here: use --json, or a MODEL")
+        raise InputError("samples support neither a report page nor another simulator; use --json, or give a MODEL")
     _show_bands(path, logs, level, how, as_json=as_json)
     return True
 

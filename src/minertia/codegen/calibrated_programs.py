@@ -60,8 +60,8 @@ def inverse_steps(robot: Robot) -> int:
         if np.abs(command - last).max() <= CLOSE:
             return step
     raise InputError(
-        f"joint corrections of '{robot.name}' change too fast for an inverse: {MOST_STEPS} steps do not find it; "
-        "calibrate it with fewer levels"
+        f"the joint corrections of '{robot.name}' cannot be inverted: {MOST_STEPS} iterations do not converge; "
+        "calibrate the robot with fewer levels"
     )
 
 

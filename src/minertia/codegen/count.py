@@ -92,7 +92,7 @@ def _body(text: str, start: int) -> str:
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
             return text[start : brace.start()]
-    raise ValueError("a function of the generated text does not end")
+    raise ValueError("a function of the generated code has no closing brace")
 
 
 def _count_body(body: str) -> Count:

@@ -122,7 +122,7 @@ class CudaDevice:
                 partial, found = cupy.empty(blocks * warps * size), cupy.empty(size)
             except cupy.cuda.memory.OutOfMemoryError:
                 raise MinertiaError(
-                    f"the device has less than {blocks * warps * size * 8e-06:.3g} MB of free memory for sums"
+                    f"the device has less than {blocks * warps * size * 8e-06:.3g} MB of free memory for partial sums"
                 ) from None
             add((blocks,), (kernel.threads,), (cupy.uint64(count), *rest, partial), shared_mem=kernel.bytes)
             total((-(-size // ADDERS),), (ADDERS,), (partial, cupy.int64(blocks * warps), found))
@@ -299,11 +299,11 @@ class CudaLeastSquares:
         for axis in range(len(sizes) - 1):
             if steps[axis + 1] != steps[axis + 2] * sizes[axis + 1]:
                 raise ShapeError(
-                    "the entries of a sample must follow each other at one distance; make the array contiguous"
+                    "the entries of each sample must have a constant stride in memory; make the array contiguous"
                 )
         if any(step % width for step in steps):
             raise ShapeError(
-                "the entries of an array must be whole numbers of entries apart; make the array contiguous"
+                "the strides of an array must be multiples of the size of its entries; make the array contiguous"
             )
         return array, steps[0] // width, steps[-1] // width if sizes else 0
 

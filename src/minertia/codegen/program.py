@@ -150,7 +150,7 @@ def gradient(program: Program, wrt: Sequence[str] | None = None, *, thorough: bo
     input.
     """
     if program.tail is not None:
-        raise MinertiaError(f"the program '{program.name}' ends in loops and has no gradient")
+        raise MinertiaError(f"the program '{program.name}' computes outputs in loops, so it has no gradient")
     ports = {port.name: port for port in program.inputs}
     asked = tuple(name for name in STATE if name in ports) if wrt is None else tuple(wrt)
     for name in asked:

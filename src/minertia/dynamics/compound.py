@@ -109,9 +109,9 @@ def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: i
 
 
 def enter_pair(D: Matrix, robot: Robot, pair: tuple[int, int], row: int, effort: Scalar) -> None:
-    """Add the effort of joint i due to a unit acceleration of joint j to the entries of D.
+    """Add to D the effort of joint i due to the motion of joint j at a unit acceleration of coordinate `row`.
 
-    pair: (i, j), where i precedes j or equals it.  row: coordinate that accelerates joint j.
+    pair: (i, j), where i precedes j or equals it.  row: index in D of a coordinate that moves joint j.
     """
     i, j = pair
     first = 6 * robot.is_floating

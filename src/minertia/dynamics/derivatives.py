@@ -117,8 +117,9 @@ class _Direction(NamedTuple):
 class _PassedOn(NamedTuple):
     """Quantities passed from joint j to an inner joint, for the entries of row j and column j.
 
-    fv, mv, fq, mq: wrenches of the column, for the velocity and the position of joint j.  alpha, beta, gamma:
-    coefficients of the effort of joint j as a linear function of an inner joint's motion.
+    fv, mv: force and moment of column j of C.  fq, mq: derivatives of force and moment with respect to the
+    position of joint j.  alpha, beta, gamma: coefficients of the effort of joint j as a linear function of an
+    inner joint's motion.
     """
 
     fv: Vec

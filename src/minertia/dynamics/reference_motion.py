@@ -33,7 +33,7 @@ def expect_fixed_base(robot: Robot, what: str) -> None:
     """Raise an error for a floating base, whose velocities are not the rates of coordinates."""
     if robot.is_floating:
         raise InputError(
-            f"{what} needs a fixed base, but '{robot.name}' has a floating base; read the robot without floating"
+            f"{what} needs a fixed base, but '{robot.name}' has a floating base; read it with a fixed base"
         )
 
 
@@ -96,7 +96,7 @@ def _forward(
 def _base(
     robot: Robot, q: Scalars, rates_of: tuple[Scalars, Scalars, Scalars], up: Vec
 ) -> tuple[tuple[Vec, Vec], LinkMotion]:
-    """Angular velocity and reference angular velocity of the base, and its combined motion."""
+    """Angular velocity and reference angular velocity of the base, and its motion with products of both."""
     if not robot.is_floating:
         return (ZERO, ZERO), motion(ZERO, ZERO, up)
     (_, w), (v_r, w_r), (a, wd) = (base_velocity(rate) for rate in rates_of)

@@ -53,7 +53,7 @@ def learn_day_effects(streams: Sequence[LevelStream], windows: Sequence[tuple[in
     if len(streams) < FEWEST_ROBOTS:
         raise MinertiaError(
             f"day effects need the training days of at least {FEWEST_ROBOTS} robots, not of {len(streams)}; give "
-            "a calibration of the same type"
+            "a calibration of the same robot type"
         )
     chosen = np.unique(np.linspace(0, len(streams) - 1, min(len(streams), MOST_ROBOTS)).astype(int))
     with one_thread():

@@ -15,9 +15,10 @@ RANK = 1e-6  # of a column's length: less than that beside the columns before it
 
 @dataclass(frozen=True)
 class Head:
-    """Back-substitution of eliminated columns: R x = H [rest | effort] for their values x, for each effort.
+    """Back-substitution of eliminated columns for each effort: R x = H (-r, 1) gives their values x.
 
-    names: names of the eliminated columns.  rest: names of the remaining columns.
+    names: names of the eliminated columns.  R: their triangular factor, Q R.  H: Q' [remaining columns |
+    effort].  r: values of the remaining columns.  rest: names of the remaining columns.
     """
 
     names: tuple[tuple[str, ...], ...]
@@ -41,11 +42,11 @@ class Head:
         return found
 
     def mean_slopes(self) -> Iterator[tuple[tuple[str, ...], Array, tuple[str, ...]]]:
-        """Mean derivatives of the eliminated values with respect to the remaining ones, for each effort.
+        """Mean sensitivity R^-1 H of the eliminated values to the remaining ones, for each effort.
 
-        Yields the names of the eliminated columns, the derivatives (e, k - 1), and the names of the remaining
-        columns.  The mean is over days on which the eliminated columns have full rank; efforts without such a
-        day are skipped.
+        It is minus the mean derivative.  Yields the names of the eliminated columns, the matrix (e, k - 1), and the
+        names of the remaining columns.  The mean is over days on which the eliminated columns have full rank;
+        efforts without such a day are skipped.
         """
         for names, R, H, rest in zip(self.names, self.R, self.H, self.rest, strict=True):
             alive = np.all(np.einsum("dii->di", R) != 0, axis=1)

@@ -42,7 +42,7 @@ class EvidenceLayout:
         if len(set(self.names)) != len(self.names):
             raise MinertiaError("two columns of the record have the same name; give each column a unique name")
         if len(self.seen) != len(self.efforts):
-            raise ShapeError(f"there are {len(self.efforts)} efforts, but columns of {len(self.seen)}")
+            raise ShapeError(f"there are {len(self.efforts)} efforts, but column indices for {len(self.seen)}")
         for effort, own in zip(self.efforts, self.seen, strict=True):
             if list(own) != sorted(set(own)) or (own and not (own[0] >= 0 and own[-1] < len(self.names))):
                 raise ShapeError(

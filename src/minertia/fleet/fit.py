@@ -170,7 +170,7 @@ def _pooled(name: str, values: TypeValues, options: FitOptions, model: LinearMod
         return PooledType(name, values.names, values.values, deviation, values.robots)
     if model is None or model.names != values.names:
         raise MinertiaError(
-            f"the physically consistent fit of '{name}' needs the robot's own model of its inertial columns"
+            f"the physically consistent fit of '{name}' needs a linear model of the robot with the same columns"
         )
     space = physical_space(model)
     try:

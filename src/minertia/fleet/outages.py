@@ -134,7 +134,7 @@ def asked(url: str, ask: Callable[[], Result]) -> Result:
             if not left or not err.passes:
                 raise
             time.sleep(PAUSE)
-    raise AssertionError("the last try returns or raises")
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 class ToldFile:

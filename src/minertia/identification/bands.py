@@ -90,7 +90,7 @@ def predict_bands(
     if not 0 < level < 1:
         raise InputError(f"the level of a band must be above 0 and below 1, not {level:g}")
     if len(samples) < FEWEST_FOR_BANDS:
-        raise InputError(f"a band needs at least {FEWEST_FOR_BANDS} robots, not {len(samples)}: draw more with --n")
+        raise InputError(f"a band needs at least {FEWEST_FOR_BANDS} samples, not {len(samples)}; draw more with --n")
     kind = kind_of_model(samples.model)
     chosen = np.unique(np.linspace(0, len(samples) - 1, kind.band_draws).round().astype(int))
     values = np.concatenate([(samples.best @ samples.unknowns.T)[None], samples.unknown_values(chosen)])
@@ -104,7 +104,7 @@ def _bands(samples: Samples, drawn: DrawnOutputs, level: float) -> LogBands:
     own = drawn.predicted[finite]
     if len(own) < FEWEST_FOR_BANDS // 2:
         raise InputError(
-            f"{drawn.log}: {len(finite) - len(own)} of {len(finite)} simulations diverge: there is no band"
+            f"{drawn.log}: {len(finite) - len(own)} of {len(finite)} simulations diverge, so no band can be computed"
         )
     ends = np.quantile(own, [(1 - level) / 2, (1 + level) / 2], axis=0)
     bands = {"values": Band(ends[0], ends[1])}

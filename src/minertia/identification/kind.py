@@ -231,7 +231,7 @@ class Problem(ABC):
     def linear_rows(self) -> tuple[Observation, Observation | None]:
         """Linear regression equations of fitted and of validation logs; raises an error if the kind has none."""
         raise self.refused(
-            "rows of efforts, in which contributions of values are counted",
+            "effort equations, from which contributions of parameters are computed",
             "check the standard deviations in result.parameters, or fix a value and compare the residuals of "
             "validation logs",
         )

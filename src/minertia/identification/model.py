@@ -210,7 +210,7 @@ def with_efforts(model: Model, verb: str = "this") -> IdentifiedModel:
     """Return the model if it predicts efforts; else raise an error that states what to do instead."""
     if isinstance(model, IdentifiedModel):
         return model
-    raise InputError(f"{verb} needs a model of efforts, and {model.without_efforts}")
+    raise InputError(f"{verb} needs a model of efforts, but {model.without_efforts}")
 
 
 @dataclass(frozen=True)

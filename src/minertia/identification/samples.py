@@ -217,7 +217,7 @@ def read_samples(path: str | Path) -> Samples:
     """Read samples from their file or folder."""
     file = samples_file(path)
     if not is_samples_file(file):
-        raise InputError(f"{file} holds no samples; `minertia sample RESULT --out DIR` writes {FILE}")
+        raise InputError(f"{file} contains no samples; `minertia sample RESULT --out DIR` writes {FILE}")
     with np.load(file, allow_pickle=False) as found:
         if int(found["format"]) != FORMAT:
             raise InputError(f"{file} has format {int(found['format'])}; this program reads {FORMAT}")

@@ -54,11 +54,11 @@ def _refuse(model: IdentifiedModel) -> None:
     gauges = model.evidence.get(LOOPS, {}).get("gauges", ())
     if gauges:
         raise InputError(
-            f"nothing fixed the scale of this model (kp of {', '.join(gauges)} is 1): a robot needs one; give a gain "
-            "or a load, and identify again"
+            f"the scale of this model is not identified (kp of {', '.join(gauges)} was set to 1); give a gain "
+            "or a known payload, and identify again"
         )
     if model.nominal.is_floating and not model.nominal.has_parameters:
-        raise InputError("a floating robot without masses in its file has no prior: give masses in its file")
+        raise InputError("a robot with a floating base needs masses in its file as a prior; add them")
 
 
 def shown_by(model: IdentifiedModel) -> Shown:
@@ -67,9 +67,9 @@ def shown_by(model: IdentifiedModel) -> Shown:
     if "shown" in table:
         return Shown.from_dict(table["shown"])
     if LOOPS in model.evidence:
-        raise InputError("this model does not record the covariance of its servos: identify again")
+        raise InputError("this model does not record the covariance of its servo parameters; identify it again")
     if not np.all(np.diag(model.covariance) > 0):
-        raise InputError("this model does not record what its logs show of each value: identify again")
+        raise InputError("this model does not record the variance of every parameter; identify it again")
     return Shown(model.linear.names, np.eye(model.linear.count), model.beta, model.covariance)
 
 

@@ -63,7 +63,7 @@ def read_robot(
     text, source, suffix = _load(name_or_path)
     reader = _reader(suffix, text, source)
     if prim and suffix not in STAGES:
-        raise InputError(f"a prim is part of a USD stage, which '{name_or_path}' is not by its ending")
+        raise InputError(f"a prim applies to USD stages only, but '{name_or_path}' has another file name extension")
     robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix), target, prim))
     return robot if gravity is None else robot.with_gravity(gravity)
 

@@ -221,8 +221,8 @@ class Robot:
         shares = [self.shares(j) for j in own.indices]
         if any(self.joints[j].follows for j in own.indices):
             raise InputError(
-                f"joints of '{self.name}' follow others, so that their corrections are not those of coordinates; "
-                "calibrate it with the levels zeros and geometry alone"
+                f"corrected joints of '{self.name}' follow others, so corrections cannot be applied to coordinates; "
+                "calibrate it with the levels zeros and geometry only"
             )
         coordinates = [own_shares[0][0] for own_shares in shares]
         for c, change in zip(coordinates, own.at([q[c] for c in coordinates]), strict=True):

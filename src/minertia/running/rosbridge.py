@@ -34,7 +34,7 @@ TEXT, TEXTS = 4, 9  # kinds of parameters that are a text or a list of them, in 
 class RosbridgeDriver(Driver):
     """Driver of the robot at `url` (ws://host:9090), with joints identified by name.
 
-    rate [Hz]: rate of the commands, which the state messages must have as well.
+    rate [Hz]: rate of the commands; the state messages must arrive at least at this rate.
     """
 
     def __init__(

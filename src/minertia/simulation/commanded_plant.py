@@ -108,7 +108,8 @@ def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
 def _shifts(loop: dict[str, Any], layout: SprungLayout) -> Array:
     """Position in the exported file minus position in the log, for all coordinates.
 
-    Zero offsets for the links; for motors of elastic joints also the rest deflection of the spring.
+    It is the zero offset for links, and the zero offset minus the rest deflection of the spring for motors of
+    elastic joints.
     """
     zeros = np.array(loop["zeros"], float)
     rest = np.array(loop.get("elastic", {}).get("rest", ()), float)

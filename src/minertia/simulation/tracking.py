@@ -74,7 +74,7 @@ def two_tasks(model: ControlModel, gains: Gains, every: int) -> Controller:
     The background task updates D, h and g; the synchronous task runs at the full rate.
     """
     if every < 1:
-        raise Infeasible("the background task needs at least one period")
+        raise Infeasible("the period of the background task must be at least one control period")
     held: tuple[Array, Array] | None = None
     count = 0
 

@@ -495,7 +495,8 @@ def _named_files(text: str) -> list[str]:
 def _walk(folder: Path) -> Iterator[Path]:
     """Files below a folder, down to `DEPTH` levels, without hidden files, links and fleet records.
 
-    A folder that is one log, such as a ROS 2 bag, is yielded as a whole.
+    A folder that is one log, such as a ROS 2 bag, is yielded as a whole.  Folders named `code` or starting
+    with a dot or two underscores are skipped; the search ends after `MOST` files.
     """
     seen = 0
     for place, folders, names in os.walk(folder, followlinks=False):

@@ -170,7 +170,7 @@ class _Scheduler:
             if k < port.size:
                 return p, k
             k -= port.size
-        raise ValueError(f"the program '{self.program.name}' has more outputs than its ports have room for")
+        raise ValueError(f"the program '{self.program.name}' has more output values than its output ports")
 
     def _fresh(self) -> int:
         self.next_value += 1

@@ -87,7 +87,7 @@ def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng:
     skew = (after - before) / (2 * step) - 2 * C
     size = np.abs(skew).max(initial=0.0)
     if np.abs(skew + skew.transpose(0, 2, 1)).max(initial=0.0) > 1e-6 * max(size, np.abs(after).max(initial=0.0)):
-        raise MinertiaError(f"the Coriolis matrix of '{robot.name}' is not that of its mass matrix")
+        raise MinertiaError(f"the Coriolis matrix of '{robot.name}' is inconsistent with its mass matrix")
     return named(program, inputs), {"C": C}
 
 

@@ -63,11 +63,11 @@ def _refuse(campaign: Campaign, rows: str) -> None:
     if rows in ("base", "all") and (without or not campaign.contacts):
         what = f"contact '{without[0]}' has none" if without else "there is no [[contact]]"
         raise CampaignError(
-            f'rows = "{rows}" need measured forces and {what}: name its columns with force, or take rows = "projected"'
+            f'rows = "{rows}" needs contact forces, but {what}; name the columns with force, or set rows = "projected"'
         )
     if rows == "projected" and not campaign.contacts:
         raise CampaignError(
-            'rows = "projected" need contacts: add a [[contact]] for each foot, or take rows = "joints"'
+            'rows = "projected" needs contacts; add a [[contact]] for each foot, or set rows = "joints"'
         )
     for contact in campaign.contacts:
         if not (contact.active or contact.force):
@@ -154,7 +154,7 @@ def needs_attitude(campaign: Campaign) -> bool:
 def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     """Joints, efforts, base and contacts of a log, uniformly sampled."""
     if log.file is None:
-        raise RecordingError(f"{log.name} is a recording of joints: logs of a floating base are files, or motions")
+        raise RecordingError(f"{log.name} is a recording of joints only; a floating base needs a file or a motion")
     robot, wanted = campaign.robot.on_ground, wanted_columns(campaign)
     is_driven = campaign.floating.rows != "base"
     joints = read_recording(log.file, robot, campaign.map, effort=is_driven)
@@ -168,7 +168,7 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     blocks = list(source.blocks(frozenset(wanted), 1_000_000))
     others = np.column_stack([np.concatenate([block.columns[name] for block in blocks]) for name in wanted])
     if len(others) != len(joints):
-        raise RecordingError("rows of joints and of the base differ: mend the torn rows of this log", file=log.file)
+        raise RecordingError("joint and base columns differ in length; repair the malformed rows", file=log.file)
     n = robot.n
     tau = joints.efforts() if is_driven else np.zeros_like(joints.q)
     whole = Recording(joints.t, np.concatenate([joints.q, tau, others], axis=1), source=str(log.file))
@@ -196,8 +196,8 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
     kept = kept_samples(flags, rate, cutoff, campaign.filter.trim_s)
     if len(kept) < 2 * robot.n_velocity:
         raise RecordingError(
-            f"only {len(kept)} samples are farther than {max(IMPACT, 1 / cutoff):.2g} s from a change of contacts: "
-            "record longer, or raise cutoff_hz in [filter]",
+            f"only {len(kept)} samples are farther than {max(IMPACT, 1 / cutoff):.2g} s from a change of contacts; "
+            "use a longer log, or raise cutoff_hz in [filter]",
             file=signals.log.source,
         )
     q, qd, qdd, raw = _states(robot, base, signals, cutoff, rate)

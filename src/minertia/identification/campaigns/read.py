@@ -243,7 +243,7 @@ class _CampaignReader:
 
 
 def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
-    """Campaign from the record in a model, without logs; its settings apply to reading and evaluating others."""
+    """Campaign without logs from the record in a model, with its settings to read and evaluate other logs."""
     try:
         evaluation = record.get("evaluation")
         return Campaign(

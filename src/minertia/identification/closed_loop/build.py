@@ -123,7 +123,7 @@ class _ServoBuilder:
             missing = [name for name, usual in term.effect.constants.items() if usual is None]
         if missing:
             raise CampaignError(
-                f"{missing[0]} of {term.name} cannot be searched for in fits of commands; give it, as in effects "
+                f"{missing[0]} of {term.name} cannot be estimated in fits of commands; give it, as in effects "
                 f'= ["viscous", {{ kind = "{term.symbol}", {missing[0]} = 0.1 }}]'
             )
         return values

@@ -149,7 +149,7 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
     wrong = next((f for f in log.findings if f.check == "degrees"), None)
     if wrong is not None:
         raise RecordingError(
-            f'{wrong.text} (then set angle = "deg" in [columns]; convert values in a range such as -100 to 100 first)',
+            f'{wrong.text} (if so, set angle = "deg" in [columns]; convert scaled values, such as -100 to 100, first)',
             file=log.log.name,
             column=wrong.channel or None,
         )

@@ -139,7 +139,7 @@ class CommandProblem(Problem):
         return fit.model.linear.values(fit.model.standard(fit.theta))
 
     def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
-        """Covariance of all unknowns under correlated residuals."""
+        """Covariance of all unknowns under correlated residuals; zero for unidentifiable ones."""
         return _servo(estimate).servo.covariance
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
@@ -176,7 +176,7 @@ class CommandProblem(Problem):
         return {"links": links, "steps of the simulation between rows": steps}
 
     def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """Posterior of the unknowns of robot and servos, and residual statistics of the simulated positions."""
+        """Identifiable unknowns of robot and servos with covariance, and statistics of position residuals."""
         fit = _servo(estimate).servo
         noise = noise_of_positions(fit, self.logs, self.unseen)
         return {"shown": shown_by_commands(fit).to_dict(), "residual": noise.to_dict()}

@@ -110,12 +110,12 @@ def drawn_positions(
     campaign = campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn)
     for log in campaign.validate:
         if log.load is not None:
-            raise RecordingError("a model of commands is validated on logs without a load", file=log.name)
+            raise RecordingError("a model fitted to commands needs validation logs without a payload", file=log.name)
         reading.tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
         servos = loop_model(_fitted_campaign(model, campaign), one.period)
         if list(servos.names) != list(Shown.from_dict(model.evidence[POSTERIOR]["shown"]).names):
-            raise InputError("the unknowns of this model are not those of its campaign: identify again")
+            raise InputError("the unknowns of this model differ from those of its campaign; identify it again")
         steps = steps_of(one, STEP)
         rows = np.clip(values, servos.lower, servos.upper)
         started = with_start(servos, rows[0], one, steps)

@@ -125,7 +125,10 @@ class EffortProblem(EffortRows, Problem):
         return exported(self, estimate)
 
     def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """Posterior of the unknowns without a prior, and statistics of the residuals of predicted efforts."""
+        """Identifiable combinations of the unknowns without a prior, and statistics of the effort residuals.
+
+        The combinations are omitted if the values and the covariance of the model contain the same information.
+        """
         found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate).to_dict()}
         if not is_plain(self, estimate):
             found["shown"] = shown_by_efforts(self, estimate, self.covariance(estimate, evidence)).to_dict()

@@ -45,12 +45,16 @@ def shown_by_efforts(problem: EffortRows, estimate: Estimate, covariance: Array)
 
 
 def is_plain(problem: EffortRows, estimate: Estimate) -> bool:
-    """Whether the estimate and its covariance need no such combinations: full rank, and no prior in the fit."""
+    """Whether estimate and covariance contain all information of the logs: full rank, and no prior in the fit."""
     return not estimate.fills_gaps and problem.excitation.rank == problem.linear.count
 
 
 def noise_of_efforts(problem: EffortRows, estimate: Estimate) -> ResidualNoise:
-    """Residual statistics after the evaluation filter, in the fitted logs and in held-out logs or segments."""
+    """Statistics of effort residuals after the evaluation filter: in the fitted logs, and held out.
+
+    Held out are whole logs, or parts of each log if there are few, and the validation logs.  Of a log that is
+    read in blocks, only the first block is used.
+    """
     by_logs = len(problem.logs) >= LOGS_HELD_OUT
     fitted, held = [], []
     for k, log in enumerate(problem.logs):

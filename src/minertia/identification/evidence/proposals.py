@@ -164,7 +164,7 @@ def gravities(trial: Trial) -> Iterator[Proposal]:
 
 
 def _fitted(trial: Trial, stated: Array) -> Callable[[], Iterable[Proposal]]:
-    """Function that proposes a fitted gravity (direction or magnitude); no proposals without file masses."""
+    """Function that proposes a fitted gravity (direction or magnitude); none if the robot file has no masses."""
     return (lambda: _fitted_gravity(trial, stated)) if trial.has_masses else tuple
 
 

@@ -228,7 +228,7 @@ class _Fitter:
     def _stepped(
         self, state: GeometryState, rows: LinearisedReadings, step: Array, cost: float, factors: Sequence[float]
     ) -> _FitStep | None:
-        """State after the first of the scaled steps that lowers the cost; None if none does.
+        """State after the first of the scaled steps that does not increase the cost; None if all increase it.
 
         factors: scale factors of the step, in descending order.
         """

@@ -44,7 +44,7 @@ def read_logs(
                 f"{log.name} is not a file: a calibration reads files of measurements, one row per posture"
             )
         if log.start is not None or log.stop is not None or log.load is not None:
-            raise InputError(f"{log.name}: a file of measurements has neither times nor payloads; name the whole file")
+            raise InputError(f"{log.name}: a file of measurements is used whole; remove the time range or the payload")
     files = [log.file for log in logs if log.file]
     found = read_measurements(files, chain, campaign.map, campaign.measures, fixed)
     findings = tuple(Finding("warning", "missing readings", note) for note in found.notes)

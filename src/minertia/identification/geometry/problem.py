@@ -120,8 +120,8 @@ class GeometryProblem(Problem):
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
         """Raise an error, as postures are not a motion."""
         raise cls.refused(
-            "recordings over time to check",
-            "identify, which counts missing readings and tries other interpretations of the columns",
+            "time series to check",
+            "use identify, which counts missing readings and tries other interpretations of the columns",
         )
 
     def file_values(self) -> dict[str, float]:

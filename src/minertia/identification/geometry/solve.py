@@ -31,8 +31,9 @@ RANK = 1e-9  # of the largest singular value: what is smaller is rounding
 class ShownGeometry:
     """Identifiable parameters of a kind of measurement, in general and at these postures.
 
-    count: their number in general; here: their number at these postures.  gap, smallest: singular-value gap and
-    smallest singular value.  weak: names of weakly identifiable parameters.
+    count: their number in general.  here: their number at these postures.  gap: ratio of the last singular
+    value within the rank to the next one.  smallest: last singular value within the rank, relative to the
+    largest.  weak: names of weakly identifiable parameters or combinations.
     """
 
     count: int

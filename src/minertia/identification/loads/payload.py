@@ -241,7 +241,8 @@ def _from_model(
 def _by_gains(problem: Observation, inv: Array, sigma: Array, efforts: Array, gains: Array | None) -> Array:
     """Parameter covariance due to gain uncertainty.
 
-    efforts (efforts, k): the part of each effort that its gain scales, in the rows of its R factor.
+    efforts (efforts, k): the part of each effort that its gain scales, as a column of the effort's R factor.
+    gains: relative standard deviation of the gain of each effort.
     """
     if gains is None:
         return np.zeros((problem.count, problem.count))

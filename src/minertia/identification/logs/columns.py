@@ -128,7 +128,7 @@ def filled(template: str, **values: object) -> str:
         if match[0] in ("{{", "}}"):
             return match[0][0]
         if match[1] not in values:
-            raise ValueError(f"'{match[0]}' is not a field of a template")
+            raise ValueError(f"'{match[0]}' is not a field of a column-name template")
         return str(values[match[1]])
 
     return _FIELD.sub(put, template)

@@ -28,7 +28,7 @@ def frozen_array(values: ArrayLike) -> Array:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(
-            f"{values.__class__.__name__} is no array of numbers, as samples in time are, rows of equal length"
+            f"samples must be an array of numbers with rows of equal length, not {values.__class__.__name__}"
         ) from None
     *_, whole = _behind(array)
     is_most = array.flags.c_contiguous and 2 * array.nbytes >= whole.nbytes  # a small part must not keep the rest alive
@@ -363,8 +363,8 @@ def even_rate(recording: Recording) -> float:
     if step <= 0 or len(off):
         row = recording.first_row + int(off[0]) + 1 if len(off) else recording.first_row
         raise RecordingError(
-            f"the stamps are not even ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
-            "let them be resampled (resample and stamps = true in [logs]; repaired() in Python)",
+            f"the time stamps are not uniform ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
+            "resample them (resample and stamps = true in [logs]; repaired() in Python)",
             file=recording.source or None,
             column=recording.column("t"),
             row=row,
@@ -384,9 +384,9 @@ def check_finite(recording: Recording) -> None:
         j = int(joints[0])
         own = rows[joints == j]
         first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
-        other = f', or this signal with {name} = "" in [columns]' if name in MEASURED else ""
+        other = f', or omit this signal with {name} = "" in [columns]' if name in MEASURED else ""
         raise RecordingError(
-            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to, or "
+            f"{len(own)} values are not numbers, in rows {first} to {last}; omit this part with from and to, or drop "
             f"such rows with --drop-torn (drop_torn = true in [columns]){other}",
             file=recording.source or None,
             column=recording.column(f"{name}{j + 1}"),

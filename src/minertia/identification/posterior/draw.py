@@ -80,7 +80,7 @@ def draw(density: Density, count: int, seed: int) -> PosteriorDraws:
     unsolved = float(np.mean(~np.isfinite(weights)))
     if unsolved > 1 - LEAST_SOLVED:
         raise InputError(
-            f"{100 * unsolved:.0f} % of the draws have no solution: the prior is wide for what the logs show; give a "
+            f"{100 * unsolved:.0f} % of the draws have no solution: the prior is too wide for these logs; give a "
             "smaller --prior"
         )
     chosen, accepted = _metropolis(weights, rng)

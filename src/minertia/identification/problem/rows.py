@@ -188,7 +188,7 @@ def projected(model: LinearModel, block: MotionLike, Y: Array) -> Array:
     if P is None:
         return Y
     if len(model.rows) != P.shape[1]:
-        raise MinertiaError("a motion whose contact forces are projected off needs the efforts of all coordinates")
+        raise MinertiaError("a motion whose contact forces are projected out needs the efforts of all coordinates")
     return np.asarray((P @ Y.reshape(*Y.shape[:2], -1)).reshape(Y.shape))
 
 

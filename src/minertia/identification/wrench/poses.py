@@ -74,7 +74,7 @@ def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> SensorPoses:
     if log.file is None:
         raise InputError(f"{log.name} is not a file: wrenches are read from files, one row per pose")
     if log.start is not None or log.stop is not None or log.load is not None:
-        raise InputError(f"{log.name}: a file of poses has neither times nor payloads; name the whole file")
+        raise InputError(f"{log.name}: a file of poses is used whole; remove the time range or the payload")
     table = MeasurementTable(log.file)
     names = options.columns or _found(table)
     table.require(names, "the wrench")
@@ -97,7 +97,7 @@ def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> SensorPoses:
     poses = stops(poses, STANDS if is_dense else 0.0)
     if len(poses) > MOST_POSES:
         raise RecordingError(
-            f"{len(poses)} poses are more than the limit of {MOST_POSES}; give poses at rest, one row each; of motion, "
+            f"{len(poses)} poses are more than the limit of {MOST_POSES}; give poses at rest, one per row; for motion, "
             f"{MOVING_NEEDS}",
             file=table.path,
         )

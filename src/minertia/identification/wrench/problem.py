@@ -106,7 +106,7 @@ class WrenchProblem(Problem):
     @classmethod
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
         """Always raises an error: static poses are not a motion."""
-        raise cls.refused("recordings over time to check", "identify, which tries other interpretations of the wrench")
+        raise cls.refused("time series to check", "use identify, which tries other interpretations of the wrench")
 
     def file_values(self) -> dict[str, float]:
         """Return an empty dict, as a robot file contains no parameters of the tool on a sensor."""

@@ -69,7 +69,7 @@ class Units:
         return self.kilograms * lever * (180 / math.pi if turns and symbol == "FV" else 1.0)
 
     def position(self, kind: str) -> float:
-        """Conversion factor of a joint position from the unit of the stage to rad or m."""
+        """Conversion factor of a joint position in USD (degrees, or the stage's unit of length) to rad or m."""
         return math.pi / 180 if kind == "revolute" else self.metres
 
     def effort(self, kind: str) -> float:
@@ -200,7 +200,10 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def shortest(value: float) -> float:
-    """Shortest decimal number that rounds to the same 32-bit value: 0.333 for the stored 0.33300000429."""
+    """Shortest decimal number that rounds to the same 32-bit value: 0.333 for the stored 0.33300000429.
+
+    A value that is not exactly a 32-bit number is returned unchanged.
+    """
     single = np.float32(value)
     return float(str(single)) if float(single) == value else float(value)
 

@@ -52,7 +52,7 @@ EDITED = "its attributes were changed since minertia wrote them: these count, wi
 def _standard(prim: Prim, name: str, units: Units, own: bool, source: str) -> Ten | None:
     mass = _number(prim.values, MASS, name, source)
     if mass < 0 or not math.isfinite(mass):
-        raise DescriptionError(f"link '{name}': its mass is {mass:g}, which no body has; correct it", file=source)
+        raise DescriptionError(f"link '{name}': its mass is {mass:g}; it must be finite and not negative", file=source)
     if mass == 0:
         return None  # "not given", whatever else is said
     centre, inertia = _centre(prim, name, source), _inertia(prim, name, own, source)
@@ -65,7 +65,7 @@ def _standard(prim: Prim, name: str, units: Units, own: bool, source: str) -> Te
 def _number(values: Mapping[str, Any], key: str, name: str, source: str) -> float:
     value = values.get(key, 0.0)
     if not isinstance(value, int | float):
-        raise DescriptionError(f"link '{name}': {key} is no number; correct it", file=source)
+        raise DescriptionError(f"link '{name}': {key} is not a number; correct it", file=source)
     return float(value)
 
 
@@ -111,8 +111,8 @@ def _inertia(prim: Prim, name: str, own: bool, source: str) -> Array:
         apart = float(np.abs(full - turned).max() / np.abs(turned).max())
         if apart > APART:
             raise DescriptionError(
-                f"link '{name}': {FULL} and {MOMENTS} with {AXES} differ by {100 * apart:.2g} % (a converter of "
-                "inertia frames went wrong, or one was edited); delete the wrong one",
+                f"link '{name}': {FULL} and {MOMENTS} with {AXES} differ by {100 * apart:.2g} % (an error of "
+                "a converter, or one of them was edited); delete the wrong one",
                 file=source,
             )
     return full

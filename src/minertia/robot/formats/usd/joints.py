@@ -72,14 +72,14 @@ def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
         what = {"PhysicsSphericalJoint": "a spherical joint", "PhysicsDistanceJoint": "a distance joint"}
         raise DescriptionError(
             f"joint '{name}' is {what.get(prim.kind, f'of type {prim.kind}')}, which is not supported; replace it by "
-            "revolute joints with small links between",
+            "revolute joints with small links between them",
             file=source,
         )
     free = [axis for axis in FREEDOMS if not _is_locked(prim.values, axis)]
     if len(free) > 1:
         raise DescriptionError(
-            f"joint '{name}' is a D6 joint with {len(free)} free axes ({', '.join(free)}); lock all but one by limits "
-            "whose low is above their high, or replace it by single joints",
+            f"joint '{name}' is a D6 joint with {len(free)} free axes ({', '.join(free)}); lock all but one by a "
+            "lower limit above the upper limit, or replace it by single-axis joints",
             file=source,
         )
     if not free:

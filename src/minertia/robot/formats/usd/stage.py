@@ -185,7 +185,7 @@ def _refuse_bombs(opened: dict[str, Any], source: str) -> None:
 
     for file, layer in opened.items():
         if sum(count(file, str(prim.path), 0) for prim in layer.rootPrims) > MAX_PRIMS:
-            raise DescriptionError(f"its references ask for more than {MAX_PRIMS} prims", file=source)
+            raise DescriptionError(f"its references expand to more than {MAX_PRIMS} prims", file=source)
 
 
 def _arcs(spec: Any) -> Iterator[tuple[str, str]]:

@@ -66,18 +66,18 @@ def check_written(robot: Robot) -> None:
     if robot.cuts:
         names = ", ".join(f"'{cut.name}'" for cut in robot.cuts[:5])
         raise DescriptionError(
-            f"the robot '{robot.name}' has closed loops ({names}), which a USD file of ours does not hold; write an "
+            f"the robot '{robot.name}' has closed loops ({names}), which cannot be written to a USD file; write an "
             "MJCF or a TOML file"
         )
     if not robot.has_parameters:
         raise DescriptionError(
-            f"the robot '{robot.name}' has no masses, and simulators make up those that a USD file does not give; add "
+            f"the robot '{robot.name}' has no masses, which simulators then replace by values of their own; add "
             "inertial parameters first"
         )
     for name, ten in _links(robot):
         if ten is not None and float(ten[9]) < 0:
             raise DescriptionError(
-                f"link '{name}' has a negative mass ({float(ten[9]):.4g} kg), which a USD file cannot hold; make the "
+                f"link '{name}' has a negative mass ({float(ten[9]):.4g} kg), which USD cannot represent; make the "
                 "parameters physically consistent first"
             )
 
