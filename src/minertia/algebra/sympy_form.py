@@ -51,7 +51,7 @@ def matrix(rows: Sequence[Sequence[Poly | Number]]) -> Any:
 
 
 def factored(value: Any) -> Any:
-    """Matrix whose entries are products where they have common factors; long sums are searched for single ones only."""
+    """Matrix with entries factored where they have common factors; in long sums only single symbols are tried."""
     sympy = _sympy()
 
     def product(entry: Any) -> Any:

@@ -176,7 +176,10 @@ def _sense(R: Array, other: Array) -> int:
 
 
 def _poses(robot: Robot) -> tuple[Array, Array, Array]:
-    """Rotations (states, joints, 3, 3) and origins (states, joints, 3) of all links, rates (states, joints, n)."""
+    """Rotations (states, joints, 3, 3) and origins (states, joints, 3) of all links, and joint Jacobians.
+
+    The Jacobians (states, joints, n) are derivatives of the joint positions with respect to the coordinates.
+    """
     q = np.asarray(random_states(robot, STATES, SEED).q)
     rest = [0] * robot.n_velocity
     closed = project(robot.numeric, State(list(q.T), rest, rest))

@@ -42,7 +42,7 @@ def add(
     options: AddOptions,
     fleet_file: Annotated[
         Path | None,
-        typer.Option("--fleet", metavar="FLEET.toml", help="Fleet file; default: the stored one.",
+        typer.Option("--fleet", metavar="FLEET.toml", help="Fleet file; default: the copy in the store.",
                      show_default=False),
     ] = None,
     store: Annotated[

@@ -75,7 +75,7 @@ def parallel_joints(robot: Robot) -> tuple[int, ...]:
 
 
 def straight_ways(robot: Robot, q: Sequence[Scalar], qd: Sequence[Scalar]) -> dict[int, Straight]:
-    """Bypass transform of every joint that is parallel to its parent."""
+    """Transform from before the parallel joints, by the sum of their angles, for joints parallel to their parent."""
     angles, rates = joint_positions(robot, q), joint_rates(robot, qd)
     sums: dict[int, tuple[int, Mat, Scalar, Scalar]] = {}
     for j in parallel_joints(robot):
@@ -220,7 +220,7 @@ class _Backward:
         return self.ground, efforts
 
     def _hand_on(self, j: int, f: Vec, m: Vec) -> None:
-        """Add the wrench of joint j to its parent, and its bypassed components further inwards."""
+        """Add the wrench of joint j to its parent; components that bypass parallel joints go further inwards."""
         way, parent = self.ways[j], self.robot.joints[j].parent
         sense = way.R[2][2]
         f_p = way.outward(f)

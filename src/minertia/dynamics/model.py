@@ -162,7 +162,7 @@ def torque_regressor(
 
 
 def coriolis_matrix(robot: RobotLike, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
-    """Coriolis matrix C(q, qd), shape (N, n, n): C qd are the velocity efforts, and D' - 2 C is skew-symmetric."""
+    """Coriolis matrix C(q, qd), shape (N, n, n): C qd are the Coriolis and centrifugal efforts, dM/dt - 2 C is skew."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd)
         C = derivatives.coriolis_matrix(call.tree, call.chi, call.state.q, call.state.qd)

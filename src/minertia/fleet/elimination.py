@@ -27,7 +27,7 @@ class Head:
     rest: tuple[tuple[str, ...], ...]  # names of the k - 1 columns
 
     def one(self, place: int) -> Head:
-        """Head of one of several robots."""
+        """Back-substitution for one of several robots, by its index."""
         own = slice(place, place + 1)
         return Head(self.names, tuple(R[own] for R in self.R), tuple(H[own] for H in self.H), self.rest)
 

@@ -134,7 +134,7 @@ def _of_files(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _of_models(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """(Title, reason) of models outside of runs that are not current."""
+    """(Title, reason) of each out-of-date model that does not belong to a run."""
     titles = {path: (file.title, file.stale) for path, file in now.models.items()}
     found = [titles.get(now.project.folder / file["name"], ("", ())) for file in files]
     return [(title, stale[0]) for title, stale in found if stale]

@@ -326,7 +326,7 @@ class Closing(LoopEquations):
         return G
 
     def branch(self, q: Array) -> Array:
-        """Branch indicator: determinants of the equations over those at the seed, (N, blocks without closed form)."""
+        """Branch indicator: Jacobian determinants of the loops over those at the seed, (N, blocks)."""
         A = self.equations(np.vstack([self.seed, q]))[1]
         blocks = [block for block, dyad in zip(self.blocks, self.dyads, strict=True) if dyad is None]
         found = np.stack([np.linalg.det(A[:, block.rows][:, :, block.passive]) for block in blocks], axis=1)

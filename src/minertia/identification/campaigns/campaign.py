@@ -47,8 +47,8 @@ class Log(Declared):
     )
     start: float | None = option(
         None,
-        'Use only the part of the log from this time on: `{ file = "run.csv", to = 5.0 }`, on the command line '
-        "`'run.csv[:5.0]'`.",
+        'Use only the part of the log from this time on: `{ file = "run.csv", from = 5.0 }`, on the command '
+        "line `'run.csv[5.0:]'`.",
         unit="s",
         key="from",
     )

@@ -53,7 +53,7 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
         if symbol_of(name) not in SIMULATED:
             raise CampaignError(
-                f"the effect {name} is not simulated in fits of commands, whose logs have no temperatures; "
+                f"the effect {name} cannot be simulated in fits of commands, whose logs have no temperatures; "
                 f"available: {', '.join(SIMULATED)}"
             )
     keeps = campaign.links == "robot"

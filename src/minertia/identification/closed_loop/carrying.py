@@ -48,7 +48,9 @@ def _atoms(model: ServoModel, load: Load) -> Array:
     assert body is not None
     frame = robot.payload_frame(load.at)
     if frame.joint is None:
-        raise CampaignError("a payload attached to the ground moves with no joint and does not fix the scale")
+        raise CampaignError(
+            "a payload attached to the ground is moved by no joint and cannot determine the scale of efforts"
+        )
     ten = transport_ten(list(body.ten), numeric_pose(frame.pose, robot.symbol_values))
     named = {full_name(s, frame.joint + 1): float(v) for s, v in zip(LINK_SYMBOLS, ten, strict=True)}  # type: ignore[arg-type]
     standard = linear.standard_values(linear.values(named))

@@ -67,7 +67,7 @@ class InstrumentalVariable(Estimator):
         return Fit(beta, half @ ZZ @ half.T, sigma)
 
     def _step(self, problem: Observation, beta: Array, inv: Array, sigma: Array) -> tuple[Array, Array, Array]:
-        """Instrumental-variable correction of beta, Z'Z and Z'W, with the measured columns W orthonormalised.
+        """Correction of beta, and the matrices Z'Z and Z'W, with the measured columns W orthonormalised.
 
         The correction is in standard deviations.  Z: columns of the simulated motion (the instruments).
         """

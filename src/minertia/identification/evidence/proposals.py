@@ -218,7 +218,7 @@ def clocks(trial: Trial) -> Iterator[Proposal]:
 
 
 def _fitted_clock(trial: Trial) -> Iterator[float]:
-    """Clock factor that best fits the file's masses, if gravity is about as specified."""
+    """Scale factor of the time stamps that best fits the file's masses, if gravity is about as specified."""
     if not trial.has_masses:
         return
     inertia, fitted = trial.inertia_and_gravity()

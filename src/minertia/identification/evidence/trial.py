@@ -521,7 +521,7 @@ def _added(x: Array, to: int, of: int, times: float) -> Array:
 
 
 def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bool = True) -> Trial | None:
-    """Trial on rows of some logs; None with too few rows, implausibly large values, or a floating base."""
+    """Trial fit on part of the rows of the logs; None for too few rows, implausibly large values, a floating base."""
     robot = model.robot.numeric
     if robot.is_floating or not motions:
         return None

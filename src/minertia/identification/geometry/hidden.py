@@ -72,7 +72,7 @@ def _form(frame: int, u: Twist) -> Linear:
 
 
 def _moved(chain: Chain, j: int, u: Twist) -> Linear:
-    """u in frame j minus the correction of frame j + 1 with the same effect."""
+    """Twist u of frame j, minus the twist of frame j + 1 that moves the tip in the same way: no effect together."""
     other = tuple(neg(s) for s in _inward(chain.placements[j + 1], u))
     return Linear({**_form(j, u).terms, **_form(j + 1, other).terms})
 

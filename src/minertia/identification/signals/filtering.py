@@ -46,8 +46,8 @@ def resolved(plan: Filter, recording: Recording) -> Filter:
     """Filter with every unspecified setting chosen for this recording, and checked against its sampling rate."""
     if plan.equations != "torque" and plan.on == "signals":
         raise FilterError(
-            f"{plan.equations} equations are differentiated at the rate of the log; set on = "
-            '"equation", or use torque equations'
+            f"{plan.equations} equations are differentiated at the rate of the log, so the filter must act "
+            'on the equations; set on = "equation", or use torque equations'
         )
     rate = even_rate(recording)
     cutoff = plan.cutoff_hz

@@ -119,7 +119,7 @@ def with_couplings(tree: Element, joints: Sequence[JointSpec]) -> list[JointSpec
 
 
 def _turns(element: Element, owner: str, joints: Mapping[str, JointSpec]) -> dict[str, int]:
-    """Joints between the two links: 1 on the predecessor's side, -1 on the successor's side."""
+    """Sign of each joint on the path between the two links: 1 on the predecessor's side, else -1."""
     carried_by = {spec.child: spec for spec in joints.values()}
     ways = []
     for role in ("predecessor", "successor"):
