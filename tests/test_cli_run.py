@@ -83,7 +83,7 @@ def test_a_fault_is_recorded(run: Run, folder: Path, tmp_path: Path) -> None:
         (("--driver", "ros2"), "was not rehearsed"),
         (("--speeds", "0"), "--speeds must be a list of numbers from 1 to 100 [%], not [0.0]"),
         (("--speeds", "fast"), "a list of numbers from 1 to 100 [%], not ['fast']"),
-        (("--speeds", "10,10.2"), "one stage twice"),
+        (("--speeds", "10,10.2"), "contains a stage twice"),
         (("--error", "-1"), "--error must be a number above 0"),
         (("--error", "1,2"), "one finite number or 6"),
         (("--rate", "nan"), "--rate must be a number from 10 to 1000 [Hz], not nan"),

@@ -78,7 +78,7 @@ KINDS: list[tuple[str, dict[str, Any], str]] = [
         "effort_margin of MotionLimits must be a number from 0",
     ),
     ("Drive", {"gains": [1, "a"]}, "gains of Drive must be a list of numbers"),
-    ("Recording", {"t": "abc", "q": [[0]], "tau": None}, "str is no array of numbers"),
+    ("Recording", {"t": "abc", "q": [[0]], "tau": None}, "rows of equal length, not str"),
     ("Recording", {"t": [0, 1], "q": None, "tau": None}, "needs positions q"),
 ]
 

@@ -1,4 +1,4 @@
-"""Options of the verbs: frozen, self-validating values."""
+"""Option classes of the public functions: immutable dataclasses that validate their values."""
 
 from minertia.io.names import lazy_names
 

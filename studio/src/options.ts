@@ -615,7 +615,7 @@ export const OPTIONS = {
       "default": "base"
     },
     "links": {
-      "help": "For logs of commands: keep the links of the robot file, or fit physically consistent links.",
+      "help": "For logs of commands: link inertial parameters of the robot file, or fitted physically consistent ones.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -812,7 +812,7 @@ export const OPTIONS = {
       "default": "?"
     },
     "delay_of": {
-      "help": "Signal that is delayed: the `command` if the servo closes its own loop, the whole `effort` if a host does over a bus.",
+      "help": "Signal that is delayed: the `command` if the servo closes its own loop, the whole `effort` if a host computer closes it over a bus.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -871,7 +871,7 @@ export const OPTIONS = {
       "default": null
     },
     "zeros": {
-      "help": "Zeros of the robot file less those of the log (links are at q + zeros).",
+      "help": "Joint offsets, added to logged positions to get those of the robot file (q + zeros).",
       "unit": "rad or m",
       "type": "file",
       "low": -1000000000000.0,
@@ -939,7 +939,7 @@ export const OPTIONS = {
       "default": []
     },
     "height": {
-      "help": "Height of the ground above the base's origin, against gravity.",
+      "help": "Height of the ground above the base's origin, along the direction opposite to gravity.",
       "unit": "m",
       "type": "number",
       "low": -100.0,
@@ -965,7 +965,7 @@ export const OPTIONS = {
   },
   "floating": {
     "rows": {
-      "help": "Equations: of all coordinates, base or joints, or all projected to remove contact forces.",
+      "help": "Equations: all, those of the base or the joints only, or all with contact forces projected out.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -983,7 +983,7 @@ export const OPTIONS = {
       "default": "gyro_{k}"
     },
     "accelerometer": {
-      "help": "Columns of acceleration less gravity [m/s^2].",
+      "help": "Columns of the specific force, acceleration less gravity [m/s^2].",
       "unit": "",
       "type": "text",
       "default": "accel_{k}"
@@ -1060,7 +1060,7 @@ export const OPTIONS = {
       "default": null
     },
     "of": {
-      "help": "What the wrench acts on: `sensor` (weight points down) or `tool` (the robot's support points up).",
+      "help": "Body on which the wrench acts: `sensor` (the tool's weight, down) or `tool` (the robot's reaction, up).",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1083,7 +1083,7 @@ export const OPTIONS = {
       "default": "auto"
     },
     "motion": {
-      "help": "Whether rows are poses at rest or samples of a motion, which is differentiated.",
+      "help": "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1387,7 +1387,7 @@ export const JOBS = {
           "default": null
         },
         "within": {
-          "help": "Columns that are equal for such a pair of points.",
+          "help": "Columns whose entries are equal for the two points of a pair.",
           "unit": "",
           "type": "texts",
           "default": []
@@ -1551,7 +1551,7 @@ export const JOBS = {
       "default": 200
     },
     "patience": {
-      "help": "Factor on the iterations of a search.",
+      "help": "Factor on the maximum number of iterations of a search.",
       "unit": "",
       "type": "number",
       "low": 0,
@@ -1623,7 +1623,7 @@ export const JOBS = {
           "default": 0.1
         },
         "floor": {
-          "help": "Height in the base frame above which every link stays, or none; false in files.",
+          "help": "Height in the base frame above which every link stays, or none (in files: false).",
           "unit": "m",
           "type": "flag-number",
           "low": -1000000000000.0,
@@ -1638,7 +1638,7 @@ export const JOBS = {
           "otherwise": "none",
           "options": {
             "height": {
-              "help": "Height of its top in the base frame.",
+              "help": "Height of the table top in the base frame.",
               "unit": "m",
               "type": "number",
               "low": -1000000000000.0,
@@ -1671,7 +1671,7 @@ export const JOBS = {
           "default": null
         },
         "transmission_deg": {
-          "help": "Minimum distance of the angles between links of closed loops from 0 and 180 degrees, where the loops are singular.",
+          "help": "Minimum transmission angle: distance of the angles between links of closed loops from 0 and 180 degrees, where the loops are singular.",
           "unit": "degrees",
           "type": "number",
           "low": 0,
@@ -2042,7 +2042,7 @@ export const JOBS = {
       "default": 30
     },
     "today": {
-      "help": "Day of the report, as a day number.",
+      "help": "Day of the report, as the ordinal number that `date.toordinal` returns.",
       "unit": "",
       "type": "whole",
       "otherwise": "the day of the newest log that is not dated in the future",

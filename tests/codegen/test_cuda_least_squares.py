@@ -305,7 +305,7 @@ def test_launches(tmp_path, monkeypatch):
         raise MemoryError
 
     cupy.empty = full
-    with pytest.raises(MinertiaError, match="MB of free memory for sums"):
+    with pytest.raises(MinertiaError, match="MB of free memory for partial sums"):
         kernel.accumulate(*state, tau=tau)
 
 

@@ -58,5 +58,5 @@ def test_a_gradient_is_a_program_like_others():
     assert "base_regressor_entries_gradient" in render(swept, CStyle("x")).definition
     with pytest.raises(UnknownName):
         gradient(build(setting, "gravity"), ("qd",))
-    with pytest.raises(MinertiaError, match="ends in loops"):
+    with pytest.raises(MinertiaError, match="computes outputs in loops"):
         gradient(build(setting, "recursive_update"))

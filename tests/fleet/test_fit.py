@@ -96,7 +96,7 @@ def test_a_physical_robot_is_fitted_to_what_is_pooled(stacks: dict[str, DayStack
     options = FitOptions(PLAIN, load=load_directions(simulated_model()), physical=True)
     own = fit_fleet("arm", stacks, options, simulated_model()).type
     assert own.physical is not None and 0 <= own.physical.excess < 0.1
-    with pytest.raises(MinertiaError, match="needs the robot's own model"):
+    with pytest.raises(MinertiaError, match="needs a linear model of the robot"):
         fit_fleet("arm", stacks, options)
 
 

@@ -246,7 +246,7 @@ def test_positions_that_cannot_be_radians_are_refused() -> None:
     campaign = Campaign(
         ARM, (Recording(t=t, q=u, channels={"command": u}),), command=Command(**GAINS), links="physical"
     )
-    with pytest.raises(MinertiaError, match=r'turns; check whether they are in degrees \(then set angle = "deg"'):
+    with pytest.raises(MinertiaError, match=r'turns; check whether they are in degrees \(if so, set angle = "deg"'):
         minertia.identify(campaign)
 
 

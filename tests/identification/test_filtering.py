@@ -160,7 +160,7 @@ def test_filters_that_cannot_be():
 def test_uneven_stamps_are_refused():
     t = M["t"].copy()
     t[900:] += 0.001
-    with pytest.raises(RecordingError, match=r"row 901: the stamps are not even"):
+    with pytest.raises(RecordingError, match=r"row 901: the time stamps are not uniform"):
         prepared(replace(RECORDING, t=t), Filter(cutoff_hz=5))
 
 

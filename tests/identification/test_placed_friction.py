@@ -93,7 +93,7 @@ def test_it_is_not_added_elsewhere() -> None:
 
 
 def test_a_velocity_of_stribeck_friction_must_be_stated() -> None:
-    with pytest.raises(CampaignError, match="velocity of FS1.* cannot be searched for in fits of commands; give it"):
+    with pytest.raises(CampaignError, match="velocity of FS1.* cannot be estimated in fits of commands; give it"):
         loop_model(replace(CAMPAIGN, effects=(*USUAL, "stribeck")), 1 / RATE)
 
 

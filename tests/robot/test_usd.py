@@ -214,7 +214,7 @@ def test_one_robot_of_several_is_chosen_by_its_prim(tmp_path: Path) -> None:
     assert read(both, tmp_path, prim="/leg").links[0][9] == 3.0
     with pytest.raises(MinertiaError, match="no prim '/foot'; there are /arm"):
         read(both, tmp_path, prim="/foot")
-    with pytest.raises(MinertiaError, match="a prim is part of a USD stage"):
+    with pytest.raises(MinertiaError, match="a prim applies to USD stages only"):
         read_robot("ur10e", prim="/arm")
 
 
@@ -249,7 +249,7 @@ BROKEN = {
     "not usd": ("<robot/>", "it is no USD layer"),
     "empty": ("", "it is no USD layer"),
     "deep": ("#usda 1.0\n" + 'def "a" {\n' * 100_000 + "}" * 100_000, "its prims are more than 500 deep"),
-    "many": (stage(*TWO) + BOMB, "its references ask for more than 200000 prims"),
+    "many": (stage(*TWO) + BOMB, "its references expand to more than 200000 prims"),
     "itself": (stage(*TWO).replace("uniform token", "rel a = </arm.a>\nuniform token") + '"', "it is no USD layer"),
     "pointer": ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "a Git LFS pointer"),
     "unit": (stage(*TWO).replace("metersPerUnit = 1", "metersPerUnit = 0"), "metersPerUnit is 0"),

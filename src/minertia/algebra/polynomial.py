@@ -130,7 +130,10 @@ def evaluate(value: Poly | Number, values: Mapping[str, float]) -> Number:
 
 
 def substitute(value: Poly | Number, atom_value: Callable[[str], Any]) -> Any:
-    """Replace each atom (a symbol, cos(symbol), sin(symbol)) of a polynomial by another scalar."""
+    """Replace each symbol, cos(symbol) and sin(symbol) of a polynomial by another scalar.
+
+    atom_value: function from the name of such a factor, for example D3 or cos(a2), to the scalar.
+    """
     if not isinstance(value, Poly):
         return value
     total: Any = 0
@@ -177,7 +180,7 @@ def exactly_divided(value: Poly, divisor: Poly) -> Poly | Number | None:
 
 
 def split_atom(atom: str) -> tuple[str, str]:
-    """Split an atom: ('', 'D3') for the symbol D3, ('cos', 'a2') for the cosine of a2."""
+    """Split the name of a factor into function and symbol: ('', 'D3') for D3, ('cos', 'a2') for cos(a2)."""
     return (atom[:3], atom[4:-1]) if atom.endswith(")") else ("", atom)
 
 

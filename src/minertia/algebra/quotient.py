@@ -170,7 +170,7 @@ def _reduced(upper: Poly | Number, lower: Poly | Number) -> Coefficient:
 
 
 def _divided_out(upper: Poly | Number, lower: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
-    """Cancel the polynomial that divides the other, if one does."""
+    """Divide numerator and denominator by one of the two if it divides the other exactly."""
     if not isinstance(upper, Poly) or not isinstance(lower, Poly):
         return upper, lower
     (above, one), (below, other) = _primitive(upper), _primitive(lower)
@@ -210,7 +210,7 @@ def _shared(a: Monomial, b: Monomial) -> Monomial:
 
 
 def _missing(a: Poly | Number, b: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
-    """Return (f, g) with a f = b g, shortened by the monomial that a and b have in common."""
+    """Return the cofactors (f, g) with a f = b g, after division by the monomial that a and b have in common."""
     shared = _shared(_common(a), _common(b))
     return without(b, shared), without(a, shared)
 

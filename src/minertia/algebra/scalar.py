@@ -133,7 +133,7 @@ def sqrt(a: Scalar) -> Scalar:
 
 
 class Turn:
-    """Angle given only by its cosine and sine; usable as a scalar where nothing else of the angle is needed."""
+    """Angle given only by its cosine and sine; a scalar for functions that need nothing but these two."""
 
     __slots__ = ("c", "s")
     __array_ufunc__ = None  # NumPy must leave sums to us

@@ -1,7 +1,7 @@
 """Relations between links whose relative orientation is kept constant by loop closures or mimic joints.
 
-See theory, eqs. 43 to 46.  The relations are found on random closed states; callers verify them at other
-states and other values of the symbols.
+See theory, equations 43 to 46.  The relations are found at random states that satisfy the loop
+closures; callers verify them at other states and other values of the symbols.
 """
 
 from __future__ import annotations
@@ -94,9 +94,10 @@ def _turning_about(robot: Robot, j: int, u: Vec) -> Iterator[Relation]:
 
 
 class _Pair(NamedTuple):
-    """Two opposite sides of a parallelogram: link `kept` (None: ground) and the opposite link `far`.
+    """Pair of opposite sides of a parallelogram: link `kept` (None: ground) and the opposite link `far`.
 
-    place: the vertex shared by both pairs, in the kept link.  moment: z x edge of the kept link at that vertex.
+    place: position of the vertex shared by both pairs of sides, in the frame of the kept link.  moment:
+    direction z x edge of a first moment perpendicular to the kept link's edge, in the same frame.
     """
 
     kept: int | None
@@ -106,10 +107,10 @@ class _Pair(NamedTuple):
 
 
 def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
-    """Combinations of first moments that are unidentifiable in a parallelogram moving in its plane (theory, eq. 45).
+    """Yield the unidentifiable combination of first moments of a planar parallelogram (theory, equation 45).
 
-    For each pair: a first moment across the edge of the kept link, on the far link minus on the kept link; then the
-    sum of both pairs.
+    Each pair of opposite sides contributes a first moment perpendicular to the kept link's edge: added to
+    the far link and subtracted from the kept link.  The relation is the sum over both pairs.
     """
     found: Relation = {}
     for pair in _pairs(robot, cut, R) if cut.form else ():
@@ -124,10 +125,11 @@ def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
 
 
 def _swung_moments(robot: Robot, cut: Cut, R: Array, axes: Axes) -> Iterator[Relation]:
-    """Relations of first moments of links hinged on a carrier that rotates about one direction u (theory, eq. 46).
+    """Relations of first moments of links hinged on a carrier that rotates about one direction u.
 
-    With the edge e between their hinges in the plane of u and of their axis z, a moment m of one, minus the same on
-    the other, minus c (m z' + z m') in the inertia of the latter, c = (e . e) (u . z) / (u . e), has no effect.
+    See theory, equation 46.  The edge e between the two hinges lies in the plane of u and the hinge axis z.
+    A first moment m of one link, minus m on the other link, minus c (m z' + z m') in the inertia of that
+    other link has no effect; c = (e . e) (u . z) / (u . e).
     """
     long, short = sorted(cut_chains(robot, cut), key=len, reverse=True)
     if not cut.form or len(long) != 2 or len(short) != 1:

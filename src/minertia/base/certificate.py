@@ -33,9 +33,9 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Redrawn:
-    """Verification of the symbolic relations at a second, independent draw of all symbols, at its own random states.
+    """Verification of the symbolic relations at a second, independent draw of all symbols and other random states.
 
-    count: number of fully symbolic relations, before any was merged for this robot's own values.
+    count: number of fully symbolic relations, before some are merged numerically for this robot's values.
     """
 
     values: Mapping[str, float]
@@ -47,15 +47,16 @@ class Redrawn:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Certificate:
-    """Numerical verification of a set of base parameters on random states (theory, eq. 22).
+    """Numerical verification of a set of base parameters on random states (theory, equation 22).
 
-    rank: of the whole regressor.  gap: smallest nonzero singular value over the largest that counts as zero, or over
-    the measured rounding error (columns scaled to length 1).  error: largest column of Y - Y_base K over the longest
-    of its kind in Y, the worse of two sets of states.  states, seed: number and seed of the random states.  redrawn:
-    the same at other values of the symbols.  smallest: for closed kinematic chains, the smallest nonzero singular
-    value over the largest; the states then belong only to the assembly branch of the robot's seed.  digits: precision
-    that decided the rank; 60 where 16 were ambiguous (`smallest` and the gap then come from the pivots of a
-    column-pivoted factorisation).
+    rank: rank of the whole regressor.  gap: ratio of the smallest nonzero singular value to the largest one
+    that counts as zero, or to the measured rounding error (columns scaled to length 1).  error: largest
+    column norm of Y - Y_base K, each relative to the longest column of Y of the same kind; the larger value
+    of two sets of states. states, seed: number and seed of the random states.  redrawn: the same
+    verification at other values of the symbols. smallest: for closed kinematic chains, ratio of the
+    smallest nonzero to the largest singular value; the states then belong only to the assembly branch of
+    the robot's seed.  digits: number of decimal digits that decided the rank; 60 where 16 were ambiguous
+    (`smallest` and `gap` then come from the pivots of a column-pivoted factorisation).
     """
 
     rank: int

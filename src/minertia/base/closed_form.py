@@ -72,7 +72,10 @@ def _move_to_parents(robot: Robot, base: Forms, links: list[Forms]) -> None:
 
 
 def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
-    """Rules 2 and 3: regroup first moments of prismatic links between r1 and r2, outermost first."""
+    """Rules 2 and 3: regroup first moments of prismatic links between joints r1 and r2, outermost first.
+
+    r1: first revolute joint of the path.  r2: first revolute joint whose axis is not parallel to that of r1.
+    """
     axis, joint = axes.axis[j], robot.joints[j]
     if joint.kind != "prismatic" or axis.r1 is None or axis.beyond:
         return
@@ -84,9 +87,9 @@ def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int)
 
 
 def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
-    """Rule 2, axis parallel to r1's: MZ has no effect; regroup MX and MY.
+    """Rule 2, for a prismatic axis parallel to the axis of r1: MZ has no effect; regroup MX and MY.
 
-    MX and MY are regrouped into the parent and into ZZ of the nearest revolute joint (theory, eq. 16).
+    MX and MY are regrouped into the parent and into ZZ of the nearest revolute joint (theory, equation 16).
     """
     joint, x = robot.joints[j], links[j]
     parent = joint.parent
@@ -103,10 +106,10 @@ def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
 
 
 def _rule_3(x: Forms, u: Vec, values: Mapping[str, float]) -> None:
-    """Rule 3, axis not parallel to r1's, whose direction in this frame is u: eliminate one first moment.
+    """Rule 3, for a prismatic axis not parallel to the axis of r1: eliminate one first moment.
 
-    See theory, eq. 17.  The eliminated moment is the last one whose component of u is large enough to divide by,
-    also at the symbols' values.
+    u: direction of the axis of r1 in this frame.  See theory, equation 17.  The eliminated moment is the
+    last one whose component of u is large enough to divide by, also at the values of the symbols.
     """
     sizes = [abs(float(evaluate(s, values))) for s in u]
     gone = max(k for k in range(3) if not is_zero(u[k]) and sizes[k] >= SMALLEST_DIVISOR)
@@ -129,7 +132,10 @@ def _clear_without_effect(robot: Robot, axes: Axes, links: list[Forms], j: int) 
 
 
 def _merge_rotor(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
-    """Merge a rotor inertia that acts as ZZ (r1; r2 perpendicular to r1) or as the mass of a first prismatic link."""
+    """Merge a rotor inertia with a link parameter that has the same effect.
+
+    That is ZZ of joint r1, or of r2 if it is perpendicular to r1, or the mass of a first prismatic link.
+    """
     partner = rotor_partner(robot, axes, j)
     x = links[j]
     if partner is not None and isinstance(x.get("IA", 0), Linear) and isinstance(x[partner], Linear):
@@ -138,7 +144,7 @@ def _merge_rotor(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
 
 
 def rotor_partner(robot: Robot, axes: Axes, j: int) -> str | None:
-    """Symbol whose column equals that of IA of joint j; None if there is none in closed form."""
+    """Parameter whose column equals the column of IA of joint j; None if there is none in closed form."""
     axis = axes.axis[j]
     if robot.joints[j].kind == "revolute":
         first = axis.r1 == j

@@ -1,19 +1,20 @@
 """Newton-Euler in the minimal linear combinations of composite bodies (Lin 1995, equations 57 to 93).
 
-Composite body i is link i with all links beyond it.  Its mass MH, the constant part k of its first moment and the
-constant part U of its inertia about the frame's origin (theory, eqs. 18 to 20) are the only parameters; links have no
-parameters of their own.  With a the acceleration of a frame's origin less gravity, W = [wd]x + [w]x[w]x, and for a
-prismatic joint h = W d + 2 w x u qd + u qdd, two sums from the tips to the base give the wrench of the bodies beyond
-joint i,
+Composite body i is link i with all links beyond it.  Its mass MH, the constant part k of its first
+moment and the constant part U of its inertia about the frame's origin (theory, eqs. 18 to 20) are the
+only parameters; links have no parameters of their own.  Let a be the acceleration of a frame's origin
+minus gravity, W = [wd]x + [w]x[w]x, and for a prismatic joint h = W d + 2 w x u qd + u qdd.  Two sums
+from the tips to the base give the wrench of the bodies beyond joint i,
 
     P_i = rho_i + sum of P over children          rho: W (k1, k2, 0) of a revolute joint, MH h of a prismatic one
     N_i = zeta_i + sum of (N + s x P) over children
     zeta: E(D) + (k1, k2, 0) x a of a revolute joint, k x (h - W d) + MH d x (a - h) of a prismatic one
 
-with E(D) = D wd + w x D w, and efforts tau = u . N at a revolute joint, tau = u . (MH a + W k + P of the children) at
-a prismatic one.  Before the second direction of revolute joints the direction of w is constant, and two values per
-prismatic joint suffice for k (eq. 20).  The available copy of the paper lacks (60) to (70) and (82) to (90) except for
-fragments; they are derived anew here and carry Lin's numbers where the surrounding text identifies them.
+with E(D) = D wd + w x D w, and efforts tau = u . N at a revolute joint, tau = u . (MH a + W k + P of
+the children) at a prismatic one.  Before the second direction of revolute joints the direction of w is
+constant, and two values per prismatic joint suffice for k (theory, eq. 20).  The available copy of the
+paper lacks equations 60 to 70 and 82 to 90 except for fragments; they are derived anew here and carry
+Lin's numbers where the surrounding text identifies them.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ NO_INERTIA: Mat = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
 class BodyWrench(NamedTuple):
     """Contribution of composite body j to the two sums, in its frame, with the quantities of Lin's equations.
 
-    h: acceleration relative to the parent's frame at this point, (69) to (71), for prismatic joints.  rho (64), zeta
-    (65): terms of force and moment.  D (38), (91): inertia in the moment of a revolute joint.  P (66), N (67): the
-    sums.
+    h: acceleration relative to the parent's frame at this point, for prismatic joints (equations 69 to 71).
+    rho, zeta: force and moment terms (equations 64 and 65).  D: inertia in the moment of a revolute joint
+    (equations 38 and 91). P, N: the sums of forces and of moments (equations 66 and 67).
     """
 
     motion: LinkMotion
@@ -91,7 +92,8 @@ def composite_torques(
 class CompositeBodies:
     """One evaluation of the recursion: `bodies` holds all intermediate quantities, `efforts` one entry per joint.
 
-    recursion: implementation of the forward recursion, (57) to (62); generated code passes an equivalent form.
+    recursion: implementation of the forward recursion (Lin's equations 57 to 62); generated code passes an
+    equivalent form.
     """
 
     def __init__(
@@ -129,9 +131,9 @@ class CompositeBodies:
     # ------------------------------------------------------------------ constant inertias, (39) to (43)
 
     def _inertias(self) -> list[Mat]:
-        """U' minus diag(U'22, U'22, 0) of every revolute joint, from the tips to the base: (42).
+        """U' minus diag(U'22, U'22, 0) of every revolute joint, from the tips to the base (Lin's equation 42).
 
-        U' differs from U by the contribution G (43) of the next revolute joint, which that joint's own term contains.
+        U' = U + G, where G (equation 43) is the contribution of the next revolute joints.
         """
         found: list[Mat] = [NO_INERTIA] * self.robot.n_joints
         raised: list[Scalar] = [0] * self.robot.n_joints  # (U' - U)22
@@ -150,7 +152,10 @@ class CompositeBodies:
         return ((a, b, c), (b, 0, d), (c, d, e))
 
     def _seen_beyond(self, j: int, raised: Sequence[Scalar]) -> Mat:
-        """Sum of G over the next revolute joints beyond j, skipping prismatic joints, in the frame of j (40)."""
+        """Sum of G over the next revolute joints beyond j, in the frame of j (Lin's equation 40).
+
+        Prismatic joints between them are skipped.
+        """
         total = NO_INERTIA
         for child in self.children[j]:
             if self.turning[child]:
@@ -161,7 +166,10 @@ class CompositeBodies:
         return total
 
     def _inertia(self, j: int) -> Mat:
-        """D of a revolute joint; prismatic joints up to the next revolute joint add terms in their positions (91)."""
+        """Inertia D of a revolute joint (Lin's equation 91).
+
+        Prismatic joints up to the next revolute joint add terms proportional to their positions.
+        """
         total = self.U[j]
         for k, R in self._slides(j, IDENTITY):
             if self.axes.axis[k].beyond:
@@ -207,7 +215,10 @@ class CompositeBodies:
         return ZERO, D, force, moment
 
     def _sliding_terms(self, j: int) -> tuple[Vec, Mat, Vec, Vec]:
-        """h (70), (71), rho and zeta of a prismatic joint; before the second direction k has two values (86), (87)."""
+        """Terms h (Lin's equations 70 and 71), D, rho and zeta of a prismatic joint.
+
+        Before the second direction of revolute joints, k has only two values (equations 86 and 87).
+        """
         motion, mass, along = self.motions[j], self._of("MH", j), (0, 0, self.q[j])
         slip = vadd(cross(motion.w, (0, 0, mul(2, self.qd[j]))), (0, 0, self.qdd[j]))
         h = vadd(apply(motion.U, along), slip)
@@ -223,14 +234,20 @@ class CompositeBodies:
         return h, NO_INERTIA, scale(h, mass), vadd(scale(axis.u, about), lever)
 
     def _before(self, j: int) -> Vec:
-        """Acceleration minus gravity of the parent's point at a prismatic joint's zero, in its frame (69)."""
+        """Acceleration minus gravity of the parent's point at a prismatic joint's zero (Lin's equation 69).
+
+        It is expressed in the frame of the joint.
+        """
         joint = self.robot.joints[j]
         way = Passage(joint.R, joint.p, (1, 0))
         parent = self.ground if joint.parent is None else self.motions[joint.parent]
         return way.inward(vadd(parent.vd, apply(parent.U, joint.p)))
 
     def _force(self, j: int) -> Scalar:
-        """Force MH a + W k along a prismatic joint, (63), (68); two values of k before the second axis (86)."""
+        """Force MH a + W k along a prismatic joint (Lin's equations 63 and 68).
+
+        If all preceding revolute joints are parallel, two parameters (KA, KB) replace k (equation 86).
+        """
         motion, axis = self.motions[j], self.axes.axis[j]
         force = mul(self._of("MH", j), motion.vd[2])
         if axis.beyond:
@@ -242,7 +259,7 @@ class CompositeBodies:
         return add(force, turned)
 
     def _rate(self, j: int) -> tuple[Scalar, Scalar]:
-        """Velocity and acceleration about the common direction of the revolute joints up to j, (80) and (81)."""
+        """Rate and acceleration about the common axis of the revolute joints up to j (Lin's equations 80, 81)."""
         w: Scalar = 0
         wd: Scalar = 0
         for k in self.robot.ancestors(j):
@@ -253,14 +270,14 @@ class CompositeBodies:
 
 
 def _slide_inertia(k: Vec) -> Mat:
-    """-[u]x[k]x - [k]x[u]x: inertia per unit displacement of a prismatic joint, (92)."""
+    """-[u]x[k]x - [k]x[u]x: inertia per unit displacement of a prismatic joint (Lin's equation 92)."""
     x, y, z = k
     twice = mul(2, z)
     return ((twice, 0, neg(x)), (0, twice, neg(y)), (neg(x), neg(y), 0))
 
 
 def _as_link(D: Mat, k: Vec) -> dict[str, Scalar]:
-    """A massless link with this inertia and first moment: its wrench is E(D) + k x a, W k."""
+    """Parameters of a massless link with inertia D and first moment k: its moment is E(D) + k x a, its force W k."""
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = D
     return dict(zip(LINK_SYMBOLS, (xx, xy, xz, yy, yz, zz, *k, 0), strict=True))
 

@@ -40,7 +40,7 @@ PIVOT = 1e-2  # part of it that a factor needs for others to be divided by it
 
 
 def cut_relations(robot: Robot, columns: Collection[str]) -> Iterator[Relation]:
-    """Yield the relations that the cut joints add between these columns; symbolic where the lengths are."""
+    """Yield the relations that the cut joints add between these columns; symbolic where the lengths are symbolic."""
     for cut in (robot.uncut(cut) for cut in robot.cuts):
         chains = cut_chains(robot, cut)
         is_planar = _is_planar(robot, cut, chains)
@@ -60,10 +60,10 @@ def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
 
 
 def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
-    """Inertias w z' + z w', w = z x e, of all links of a planar loop of revolute joints with axis z, edges e (eq. 42).
+    """Relation of the inertias w z' + z w', w = z x e, over all links of a planar loop of revolute joints.
 
-    Their effect is the loop-closure velocity, sum of (w . z) e = 0, times the common angular velocity across the
-    plane.
+    z: common axis of the joints.  e: edge of each link (theory, equation 42).  The sum has no effect: it is
+    the loop-closure velocity, sum of (w . z) e = 0, times the common angular velocity across the plane.
     """
     found: Relation = {}
     starts: list[Vec] = []  # where each side begins, in the carrier's frame
@@ -134,8 +134,9 @@ def with_relations(
 ) -> dict[str, Linear]:
     """Eliminate one retained column for each new relation; draws: values of the symbols.
 
-    A relation between columns implies one between retained columns, K rho.  One column that occurs in it is
-    eliminated, and the others absorb its form in the ratio of their coefficients to its own.
+    A relation rho between columns implies the relation K rho between retained columns.  One column that
+    occurs in it is eliminated: multiples of its linear form, in the ratio of the coefficients, are added to
+    those of the others.
     """
     forms = dict(left)
     for relation in relations:
@@ -184,7 +185,7 @@ def _without(form: Linear, absent: Collection[str], draws: Sequence[Mapping[str,
 def _size(factors: Iterable[Scalar], draws: Sequence[Mapping[str, float]]) -> float:
     """Largest magnitude of some coefficients over all draws of the symbols.
 
-    Several draws are needed, as a coefficient may vanish at the robot's own values.
+    Several draws are needed, as a coefficient may vanish at the numerical values of the robot.
     """
     return max((abs(float(number_of(factor, values))) for factor in factors for values in draws), default=0.0)
 

@@ -41,12 +41,13 @@ def base_parameters(
     keep: Sequence[str] = (),
     seed: int = 0,
 ) -> BaseParameters:
-    """Derive the base parameters of a robot (theory, eq. 13), with symbolic relations and a rank certificate.
+    """Derive the base parameters of a robot (theory, equation 13), with symbolic relations and a rank certificate.
 
-    method: "closed-form" (regrouping rules), "mlc" (minimal linear combinations) or "numeric".  rotors, friction:
-    include IA, and FV, FC, OFF.  gravity [m/s2] in the base frame instead of the robot's.  keep: columns to keep as
-    representatives where there is a choice.  seed: of the random states of the certificate.  Raises RankError if no
-    set can be certified, which happens for axes that are nearly but not exactly aligned.
+    method: "closed-form" (regrouping rules), "mlc" (minimal linear combinations) or "numeric".  rotors:
+    include rotor inertias (IA).  friction: include friction and offsets (FV, FC, OFF).  gravity: gravity
+    vector [m/s2] in the base frame; default: the robot's.  keep: columns to retain as representatives where
+    there is a choice.  seed: seed of the certificate's random states.  Raises RankError if no set can be
+    certified, which happens for axes that are nearly but not exactly aligned.
     """
     robot = as_robot(robot)
     if str(method) not in METHODS:
@@ -64,7 +65,7 @@ def base_parameters(
 
 
 class Derivation:
-    """Regressor of one robot at random states, and at a second draw of its symbols, shared by all its sets."""
+    """Regressor of a robot at random states, also at a second draw of its symbols, for all its candidate sets."""
 
     def __init__(self, robot: Robot, columns: tuple[str, ...], keep: tuple[str, ...], seed: int) -> None:
         self.robot, self.columns, self.seed = robot, columns, seed
@@ -124,14 +125,17 @@ class Derivation:
         return more if more.is_clear and more.rank == len(among) else found
 
     def _certificate(self, found: BaseSet, method: str, judged: Judged) -> Certificate:
-        """Certificate of a set at its own states, at other states and at a second draw of the symbols."""
+        """Certificate of a set: at the states of its derivation, at others and at a second draw of the symbols."""
         error = max(sample.error(found.kept, found.K) for sample in (self.sample, self.fresh))
         redrawn = self._redrawn(found, method)
         given = (judged.rank, judged.gap, error, self.states, self.seed, redrawn, judged.smallest, judged.digits)
         return Certificate(*given)
 
     def _redrawn(self, found: BaseSet, method: str) -> Redrawn | None:
-        """Verify the symbolic relations at the second draw: the set itself, or its state before numerical merging."""
+        """Verify the symbolic relations at the second draw of the symbols.
+
+        These are the relations of the set itself, or of the closed form if the set has numeric relations.
+        """
         rules = self.sets.rules
         if self.other is None or rules is None:
             return None
@@ -143,7 +147,10 @@ class Derivation:
         return Redrawn(self.values, len(lettered.kept), judged.rank, judged.gap, error)
 
     def _holds(self, found: BaseSet, certificate: Certificate) -> bool:
-        """Whether a certificate is valid; the robot's own values may give fewer parameters than generic values."""
+        """Whether a certificate is valid.
+
+        At the robot's numerical values, fewer parameters than at generic values of the symbols are allowed.
+        """
         if len(found.kept) != certificate.rank or not certificate.is_clear or certificate.error > CONFIRMED:
             return False
         redrawn = certificate.redrawn

@@ -27,9 +27,11 @@ DRAW = 0  # of the letters, to see which axes are aligned
 class Axis:
     """Geometry of a joint axis relative to the axes on its path from the ground.
 
-    r1: the first revolute joint up to and including this one, None if there is none.
-    beyond: whether a revolute axis not parallel to r1's precedes or is this one (always true on a floating base).
-    u: the axis of r1 in this joint's frame, symbolic; None once `beyond`, where it depends on the posture.
+    r1: the first revolute joint up to and including this one, None if there is none. beyond: whether this
+    axis, or a preceding revolute axis, is not parallel to the axis of r1 (always true on a floating base).
+    is_r2: whether this is the first revolute joint not parallel to r1. perpendicular, parallel: whether
+    this axis is perpendicular or parallel to the axis of r1. u: the axis of r1 in this joint's frame,
+    symbolic; None if `beyond`, where it depends on the posture.
     """
 
     r1: int | None

@@ -57,7 +57,7 @@ def _compose(robot: Robot, base: Forms, links: list[Forms]) -> None:
 
 
 def _seen(x: Forms, kind: str) -> Forms:
-    """Part of a composite body that acts on its parent independently of the position of the joint between them."""
+    """Part of a composite body whose effect on its parent does not depend on the position of their joint."""
     if kind == "prismatic":
         return {symbol: x[symbol] for symbol in LINK_SYMBOLS}
     empty: Forms = dict.fromkeys(LINK_SYMBOLS, 0)

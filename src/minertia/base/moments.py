@@ -1,8 +1,8 @@
-"""Relations of first moments of links with constant relative orientation in loops (theory, eq. 46a).
+"""Relations of first moments of links with constant relative orientation in loops (theory, equation 46a).
 
-A first moment acts by its weight and through its products with the edges from the base to its link.  Where edges of
-two links lie in links with constant relative orientation, combinations of their moments have only zero products and
-hence no effect.
+A first moment has an effect through gravity and through its products with the edge vectors from the
+base to its link.  Where edges of two links lie in links with constant relative orientation, there are
+combinations of their moments whose products are all zero, so that they have no effect.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def carried_moments(robot: Robot, R: Array, axes: Axes) -> Iterator[Relation]:
 
 
 class _Carriers:
-    """Links with constant relative orientation, and vectors decomposed into parts normal to the links' axes."""
+    """Groups of links with constant relative orientation; decomposes vectors into parts normal to the joint axes."""
 
     def __init__(self, robot: Robot, R: Array, axes: Axes) -> None:
         self.robot, self.axes = robot, axes
@@ -88,7 +88,7 @@ class _Carriers:
                 yield k, turn
 
     def parts(self, j: int | None, v: Vec) -> Parts:
-        """Decompose a vector of a link; its part along the joint axis also belongs to the parent link."""
+        """Decompose a vector of a link into parts normal to joint axes; parts along an axis go to the parent."""
         found: Parts = {}
         while j is not None and (k := self.first[j]) != GROUND:
             x, y, z = apply(self.turn[j], v)
@@ -97,7 +97,7 @@ class _Carriers:
         return found | {GROUND: v if j is None else apply(self.turn[j], v)}
 
     def place(self, j: int) -> dict[int, Parts]:
-        """Position of a link's origin: {prismatic joint: vector multiplied by its position}, and the constant part."""
+        """Position of a link's origin, decomposed: constant part, and {prismatic joint: vector per unit travel}."""
         found: dict[int, Parts] = {FIXED: {}}
         for k in self.robot.ancestors(j):
             joint = self.robot.joints[k]
@@ -108,7 +108,7 @@ class _Carriers:
         return found
 
     def elements(self) -> Iterator[tuple[Relation, Products]]:
-        """Products of inertia with a joint axis, and first moments, each with its products that have an effect."""
+        """Yield products of inertia with a joint axis, and first moments, each with its products with edges."""
         for k in sorted({*self.first} - {GROUND}):
             joint = self.robot.joints[k]
             for m, symbol in ((X, "XZ"), (Y, "YZ")):
@@ -121,7 +121,10 @@ class _Carriers:
             yield from (self._of_moment(j, m) for m in (X, Y))
 
     def _of_moment(self, j: int, m: Vec) -> tuple[Relation, Products]:
-        """Relation of a link's first moment, less the part that acts as an inertia, and its other products."""
+        """Relation of a link's first moment m, and its products with the edge vectors from the base to the link.
+
+        The part that acts as an inertia is subtracted in the relation.
+        """
         relation: Relation = {}
         products: Products = {}
         enter(self.robot, relation, j, moment(m, ZERO), 1)
@@ -141,7 +144,10 @@ class _Carriers:
     def _multiply(
         self, products: Products, moved: tuple[int, Vec], carrying: tuple[int, Vec], slide: int = FIXED
     ) -> None:
-        """Add the products of a vector of one link with one of a link that carries it; the ground does not move."""
+        """Add the products of a vector of one link and a vector of a link that carries it to `products`.
+
+        Products with a fixed vector of the ground are omitted, as it does not move.
+        """
         if slide == FIXED:
             if carrying[0] == GROUND:
                 return
@@ -180,7 +186,7 @@ def _divided(values: Mapping[Key, Scalar], by: Scalar) -> dict[Key, Scalar]:
 
 
 def _pivot(products: Products, robot: Robot) -> tuple[int, ...]:
-    """Pivot: the product by which the others are divided."""
+    """Select the pivot: the product with the simplest coefficient that is not small; the others are divided by it."""
     least = PIVOT * _largest(products, robot)
     free = [key for key, value in products.items() if abs(_number(value, robot)) >= least]
     return max(free, key=lambda key: simplicity(products[key]))

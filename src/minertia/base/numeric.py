@@ -119,10 +119,10 @@ CANCELLED = 1e-12  # part of the terms of a sum below which it is rounding
 class Sample:
     """Regressor at random states, or its triangular factor.
 
-    lengths: of its columns.  rounding: rounding error in each column, measured by computing the columns once more at
-    the same states with positions changed in their last digits.  scale: length of the longest column of the same kind
-    (inertia, first moment, mass, or one effect), so that units do not matter.  no_effect: fraction of it that counts
-    as zero.
+    lengths: lengths of its columns.  rounding: rounding error in each column, measured by a second
+    evaluation at the same states with positions changed in their last digits.  scale: length of the longest
+    column of the same kind (inertia, first moment, mass, or one effect), so that units do not matter.
+    no_effect: fraction of `scale` below which a column counts as zero.
     """
 
     R: Array
@@ -143,7 +143,7 @@ class Sample:
 
     @staticmethod
     def to_check(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Sample:
-        """Sample as by `of`, but without triangularisation and rounding estimate; sufficient for `error`."""
+        """Sample like that of `of`, without triangularisation and rounding estimate; sufficient for `error`."""
         W = regressor_at(robot, columns, *random_states(robot, count, seed))
         lengths = np.linalg.norm(W, axis=0)
         return Sample(W, lengths, np.zeros(len(columns)), _scale(columns, lengths))
@@ -157,7 +157,7 @@ class Sample:
 
     @staticmethod
     def of_relations(K: Array) -> Sample:
-        """Sample of relations beta = K chi; each column is its own reference, as units differ between rows."""
+        """Sample of relations beta = K chi; each column is scaled by its length, as units differ between rows."""
         lengths = np.linalg.norm(K, axis=0)
         return Sample.of_matrix(K, np.where(lengths > 0, lengths, 1.0))
 
@@ -228,9 +228,10 @@ class Sample:
         return K
 
     def error(self, kept: Sequence[int], K: Array) -> float:
-        """Largest column of Y - Y_base K over the longest of its kind, with Y_base = Y[:, kept] K[:, kept]^-1.
+        """Largest column norm of Y - Y_base K relative to `scale`, with Y_base = Y[:, kept] K[:, kept]^-1.
 
-        See theory, eq. 22.  The error is infinite if the parameters of the kept columns are linearly dependent.
+        See theory, equation 22.  The error is infinite if the parameters of the kept columns are linearly
+        dependent.
         """
         kept = list(kept)
         try:

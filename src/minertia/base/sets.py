@@ -43,10 +43,10 @@ class BaseSet:
 
 
 class Sets:
-    """Candidate sets of one robot, from its regressor at random states.
+    """Candidate sets of base parameters of one robot, from its regressor at random states.
 
-    sample: at its own values, other: at other `values` of its symbols, None if it has none.  rules: the set of the
-    closed form, None if it does not reconstruct the regressor.
+    sample: regressor at the robot's values.  other: regressor at other `values` of its symbols, None if it
+    has no symbols.  rules: the set of the closed form, None if it does not reconstruct the regressor.
     """
 
     def __init__(
@@ -66,7 +66,10 @@ class Sets:
         self.axes, self.rules = self._rules()
 
     def _rules(self) -> tuple[Axes, BaseSet | None]:
-        """Set by the closed form; with the finest tolerance if the default one would change the efforts."""
+        """Axes and closed-form set; with the finest axis tolerance if the default one would change the efforts.
+
+        The set is None if it does not reconstruct the regressor.
+        """
         draws = [values for _, values in self.samples]
         for tolerance in (TOLERANCE, FINEST):
             axes = Axes(self.robot, tolerance)
@@ -200,7 +203,7 @@ class Sets:
 
 
 def _in_combinations(K: Array, L: Array, sample: Sample) -> Sample:
-    """Matrix B with K = B L up to row scaling, as a sample; solved with all columns in units of torque."""
+    """Matrix B of K = B L up to row scaling, as a sample; columns are first scaled by the sample's column scales."""
     units = np.where(sample.scale > 0, sample.scale, 1.0)
     K, L = K / units, L / units
     sizes = np.linalg.norm(L, axis=1)

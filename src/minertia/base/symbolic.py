@@ -34,9 +34,10 @@ MOST_JOINTS = 3  # whose terms fit on a page
 class SymbolicDynamics:
     """Symbolic dynamics M(q) qdd + C(q, qd) qd + g(q), without friction.
 
-    robot: with symbols where its file has them.  parameters: {full name of a standard column: its symbol}; if base
-    parameters were given, those regrouped into others are omitted, and the symbols are the base parameters.
-    gravity: symbol of its magnitude; "" if it is zero or not along an axis (then it is numeric).
+    robot: robot, with symbols where its file defines them.  parameters: {full name of a standard column:
+    its symbol}; if base parameters were given, the symbols are those of the base parameters, and regrouped
+    columns are omitted. gravity: symbol of the magnitude of gravity; "" if gravity is zero or not along an
+    axis (then it is numeric).
     """
 
     robot: Robot

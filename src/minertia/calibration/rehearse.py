@@ -35,9 +35,9 @@ FORMAT = 1
 class CalibrationRehearsal:
     """Result of simulated calibrations of a robot with known geometric errors.
 
-    coverage: fraction of the 95 % confidence intervals that contain the true value.  deviations: typical standard
-    deviation of each group [m, rad].  left, nominal: errors at validation postures [m] over all draws, with all
-    corrections, and with base and tool alone.
+    coverage: fraction of the 95 % confidence intervals that contain the true value.  deviations: typical
+    standard deviation of each group [m, rad].  left: error at validation postures [m] over all draws with
+    all corrections. nominal: the same error if only the placements of base and tool are fitted.
     """
 
     robot: str
@@ -89,8 +89,8 @@ def rehearse_calibration(
 ) -> CalibrationRehearsal:
     """Calibrate simulated robots with random errors of typical size, and compare estimates with true values.
 
-    count: number of planned postures to fit.  measure: one of `REHEARSED`.  levels: of the corrections, simulated
-    and fitted.
+    count: number of planned postures to fit.  measure: one of `REHEARSED`.  levels: levels of corrections
+    that are both simulated and estimated.
     """
     if measure not in REHEARSED:
         raise UnknownName("kind of measurement for a rehearsal", measure, REHEARSED)

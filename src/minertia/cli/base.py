@@ -58,7 +58,7 @@ Frames = Annotated[
         "--frames",
         metavar="joint|file",
         callback=known_frames,
-        help="Frames in which the classes of parameters are given.",
+        help="Frames for the identifiability classes: joint frames of the model, or link frames of the robot file.",
     ),
 ]
 

@@ -49,7 +49,7 @@ Rehearse = Annotated[
     option(
         "rehearse",
         "N",
-        "Simulate N measured postures with random errors of the robot instead, and report the accuracy.",
+        "Simulate calibrations from N postures of robots with random geometric errors; report the accuracy.",
     ),
 ]
 Measured = Annotated[

@@ -119,8 +119,8 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="MAP.toml",
-        help="File with the tables 'columns' and 'drive'; default: one next to the first log, else names are "
-        "recognised.",
+        help="File with the tables 'columns' and 'drive'; default: one next to the first log, else columns are "
+        "recognised by name.",
         show_default=False,
     ),
 ]

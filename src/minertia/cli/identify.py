@@ -119,7 +119,7 @@ def validate(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Validate an identified model by predicting logs, with the settings of its own logs."""
+    """Validate an identified model by predicting logs, with the settings of its identification logs."""
     from minertia.identification.evidence.verdict import grade_of
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import predict_logs

@@ -71,7 +71,7 @@ def option(name: str, metavar: str, text: str, **more: Any) -> Any:
 
 
 def told(one: Option, default: Any = REQUIRED) -> str:
-    """Help text of an option: first sentence, unit and default; default: overrides that of its class."""
+    """Help text of an option: first sentence, unit and default value; default: overrides the class's default."""
     is_own = default is REQUIRED or default == one.default
     value = (one.otherwise if is_own else "") or _usual(one.default if is_own else default)
     unit = f" [{one.unit}]" if one.unit else ""

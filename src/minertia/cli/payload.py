@@ -45,7 +45,7 @@ AtFlange = Annotated[
     option(
         "flange",
         "FRAME|X,Y,Z,R,P,Y",
-        "Frame in which the controller takes the payload, or its offset from --at [m, rad]; default: tool0, "
+        "Frame in which the controller expects the payload, or its offset from --at [m, rad]; default: tool0, "
         "flange ... of the file.",
     ),
 ]
@@ -54,7 +54,7 @@ KnownMass = Annotated[
     option(
         "mass",
         "KG",
-        "Mass of a known payload [kg]: identify the drive gains instead, from logged efforts.",
+        "Mass of a known payload [kg], from which the drive gains are identified instead.",
         callback=not_negative,
     ),
 ]
@@ -107,7 +107,7 @@ def payload(
             found = _gains(known, loaded, (mass, com, at), tell)
         else:
             raise InputError(
-                "drive gains need a log without the payload and one with it, both with efforts as logged; name both"
+                "drive gains are identified from logs without and with the payload, not from a model; give such logs"
             )
     if html or pdf:
         write_pages(_page(known.robot.name, found, mass is None), html, pdf, force=force)

@@ -202,10 +202,10 @@ def convert(
 ) -> None:
     """Convert a robot to another file format; reports what that format cannot represent.
 
-    A model of identify is written with the best parameters that URDF, MJCF or USD can represent, and their relative
-    residual on its logs is reported. A USD file is read back, in double and in single precision; exit code 1 where
-    efforts differ. Without a template the whole file is written: joints, inertias, limits and
-    drives, no meshes.
+    An identified model is written with the best-fitting parameters that URDF, MJCF or USD can represent,
+    and their relative residual on its logs is reported. A USD file is read back in double and in single
+    precision; the exit code is 1 if its efforts differ. Without a template the whole file is written:
+    joints, inertias, limits and drives, no meshes.
     """
     from minertia.robot.files import STAGES, write_robot
     from minertia.robot.targets import target_of
@@ -230,7 +230,7 @@ def convert(
 
 
 def _proof(robot: Robot, target: Path, stage: StageOptions) -> tuple[dict[str, Any] | None, tuple[Note, ...]]:
-    """How far efforts of a USD file that was written are from those of the robot, as data and as a note."""
+    """Difference between the efforts of a written USD file and those of the robot, as data and as a note."""
     from minertia.io.errors import MissingExtra
     from minertia.robot.robot import Note
     from minertia.simulation.proof import prove

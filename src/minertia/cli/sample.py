@@ -39,7 +39,8 @@ def sample(
 ) -> None:
     """Draw physically consistent robots from the posterior of an identified model, to randomise a simulator.
 
-    Values that the logs determine vary as little as the logs allow, and together; all others vary as the prior says.
+    Parameters that the logs determine vary jointly, within the uncertainty of the estimate; all others vary
+    according to the prior.
     """
     from minertia.identification.sampling import sample_model
     from minertia.simulation.sample_files import check_samples, write_samples
@@ -93,10 +94,10 @@ def validated_as_samples(
 
     if not is_samples_file(path):
         if level is not None:
-            raise InputError("--band is for samples: draw some with `minertia sample`, and name samples.npz")
+            raise InputError("--band applies to samples only; draw them with `minertia sample`, and give samples.npz")
         return False
     if how[2] is not None or how[3]:
-        raise InputError("samples have no page and no other simulator here: use --json, or a MODEL")
+        raise InputError("samples support neither a report page nor another simulator; use --json, or give a MODEL")
     _show_bands(path, logs, level, how, as_json=as_json)
     return True
 

@@ -33,9 +33,9 @@ LogsToWatch = Annotated[
 ]
 Normal = Annotated[
     list[str] | None,
-    option("normal", "LOG...", "Reference logs without fault and payload, from which normal levels are estimated."),
+    option("normal", "LOG...", "Reference logs without faults or payload, from which noise levels are estimated."),
 ]
-LevelsFile = Annotated[Path | None, option("levels", "FILE", "Normal levels, as written by --out.")]
+LevelsFile = Annotated[Path | None, option("levels", "FILE", "File of noise levels, as written by --out.")]
 PerHour: Any = declared(option_of(WatchOptions, "per_hour"))
 Velocities: Any = declared(option_of(WatchOptions, "velocities"))
 Single = Annotated[bool, typer.Option("--float", help="C header in single precision.")]

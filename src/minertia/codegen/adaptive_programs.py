@@ -119,7 +119,7 @@ def _factor(P: Square) -> Square:
 def _slopes(
     tree: Robot, motions: Sequence[LinkMotion], q: Sequence[Scalar], s: Sequence[Scalar]
 ) -> list[dict[str, Scalar]]:
-    """Y^T s of each link by parameter: power of the link's wrench for a unit parameter at the rates s."""
+    """Y^T s of each link as {parameter: value}: power of the unit parameter's wrench at the joint rates s."""
     twists = list[tuple[Vec, Vec]]()
     v, w = base_velocity(s) if tree.is_floating else (ZERO, ZERO)
     ways, rates = passages(tree, q), joint_rates(tree, s)

@@ -1,7 +1,8 @@
-"""Programs of calibrated robots: joint correction and its inverse, pose and Jacobian of the tool at encoder readings.
+"""Programs of calibrated robots: joint correction and its inverse, tool pose and Jacobian at encoder readings.
 
-Encoders read q, joints are at q_corrected = q + c(q), and c are corrections of a calibration (gear ratio, eccentricity,
-coupling, sag).  The inverse iterates q_command = q - c(q_command), whose error shrinks by the slope of c at each step.
+Encoders read q, joints are at q_corrected = q + c(q), where c(q) are the corrections of a calibration
+(gear ratio, eccentricity, coupling, sag).  The inverse iterates q_command = q - c(q_command); each step
+multiplies its error by the derivative of c.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ STEP = 1e-30  # of complex differences, which lose no digits
 
 
 def calibrated_frame(robot: Robot, chosen: ChosenFrame) -> ChosenFrame:
-    """The chosen frame; where none was named the calibrated tool."""
+    """Frame of the program: the chosen one, or the calibrated tool frame if none was named."""
     if chosen.name is not None or robot.corrections is None:
         return chosen
     return ChosenFrame(robot.corrections.frame, chosen.axes)
 
 
 def corrected_positions(robot: Robot, q: Array) -> Array:
-    """Positions of the coordinates (N, n) where encoders read q (N, n); complex numbers in, complex numbers out."""
+    """Joint positions (N, n) at the encoder readings q (N, n); complex input gives complex output."""
     found = robot.corrected(list(q.T))
     return np.stack([np.broadcast_to(np.asarray(x), len(q)) for x in found], axis=1)
 
 
 def correction_slopes(robot: Robot, q: Array) -> Array:
-    """Derivatives (N, n, n) of `corrected_positions` by the encoders' readings, by complex differences."""
+    """Derivatives (N, n, n) of `corrected_positions` with respect to the encoder readings, by complex steps."""
     steps = 1j * STEP * np.eye(q.shape[1])
     return np.stack([corrected_positions(robot, q + step).imag / STEP for step in steps], axis=2)
 
@@ -59,8 +60,8 @@ def inverse_steps(robot: Robot) -> int:
         if np.abs(command - last).max() <= CLOSE:
             return step
     raise InputError(
-        f"joint corrections of '{robot.name}' change too fast for an inverse: {MOST_STEPS} steps do not find it; "
-        "calibrate it with fewer levels"
+        f"the joint corrections of '{robot.name}' cannot be inverted: {MOST_STEPS} iterations do not converge; "
+        "calibrate the robot with fewer levels"
     )
 
 
@@ -115,7 +116,7 @@ def _calibrated_jacobian(d: Draft) -> Built:
 
 
 def _slopes(d: Draft, output: Scalar, q: Sequence[Expr]) -> list[Scalar]:
-    """Derivatives of an expression by each of q; ints where they are 0 or 1."""
+    """Derivatives of an expression with respect to each entry of q; ints where they are 0 or 1."""
     if not isinstance(output, Expr):
         return [0] * len(q)
     adjoints = reverse(d.graph, [output], [d.graph.constant(1.0)])

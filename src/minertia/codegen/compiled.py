@@ -34,9 +34,10 @@ def program(robot: RobotLike, name: str, *, model: CodeModel = MODEL, search: Co
 
 
 def compile(program: Program, *, device: str = "cpu", precision: str = "double") -> Callable[..., Any]:
-    """Compile a program to a function of arrays, one for each input, samples first; parameters have no sample axis.
+    """Compile a program to a function that takes one array per input, with samples along the first axis.
 
-    "cpu": NumPy arrays, double precision.  "cuda": arrays of CuPy, PyTorch or JAX on the device, without copying.
+    Inputs that are parameters have no sample axis.  device: "cpu" for NumPy arrays in double precision,
+    "cuda" for arrays of CuPy, PyTorch or JAX on the device, without copying.
     """
     expected(program, Program, "the program", "program(robot, name)")
     if device not in DEVICES:

@@ -51,7 +51,7 @@ def count_c(text: str) -> dict[str, Count]:
 
 
 def _count_block(text: str, tables: Mapping[str, Sequence[int]], values: Mapping[str, int]) -> Count:
-    """Operations of a block, with loops multiplied out; values: of the enclosing loop variables."""
+    """Operations of a block, with loops multiplied out; values: values of the enclosing loop variables."""
     loop = _LOOP.search(text)
     if loop is None:
         return _count_body(text)
@@ -92,7 +92,7 @@ def _body(text: str, start: int) -> str:
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
             return text[start : brace.start()]
-    raise ValueError("a function of the generated text does not end")
+    raise ValueError("a function of the generated code has no closing brace")
 
 
 def _count_body(body: str) -> Count:

@@ -125,7 +125,7 @@ class CudaKernel:
             if port.name in self.program.parameters:
                 array = by_name[port.name]
                 if array.shape != port.shape:
-                    raise ShapeError(f"{port.name} has shape {array.shape}; it is given once, with {port.shape}")
+                    raise ShapeError(f"{port.name} has shape {array.shape}; it must be {port.shape}, for all samples")
                 given.append(cupy.ascontiguousarray(array))
         self._kernels["prepare_kernel"]((1,), (1,), (*given, kept))
         return kept

@@ -1,8 +1,8 @@
 """Least squares on a CUDA device: sums of [Y tau]'[Y tau] over samples, without storing the matrix.
 
-The passes are those of `kernels.least_squares`: normal equations, preconditioned normal equations, and the residual at
-a solution.  Sums are in double precision; only they return to the CPU, which solves the small system, and the thousand
-samples for the triangular preconditioner.
+The passes are those of `kernels.least_squares`: normal equations, preconditioned normal equations, and
+the residual at a solution.  Sums are in double precision.  Only the sums, and about a thousand samples
+for the triangular preconditioner, are copied to the CPU, which solves the small system.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class CudaDevice:
                 partial, found = cupy.empty(blocks * warps * size), cupy.empty(size)
             except cupy.cuda.memory.OutOfMemoryError:
                 raise MinertiaError(
-                    f"the device has less than {blocks * warps * size * 8e-06:.3g} MB of free memory for sums"
+                    f"the device has less than {blocks * warps * size * 8e-06:.3g} MB of free memory for partial sums"
                 ) from None
             add((blocks,), (kernel.threads,), (cupy.uint64(count), *rest, partial), shared_mem=kernel.bytes)
             total((-(-size // ADDERS),), (ADDERS,), (partial, cupy.int64(blocks * warps), found))
@@ -132,10 +132,11 @@ class CudaDevice:
 
 
 class CudaLeastSquares:
-    """Least squares for tau = Y theta on a CUDA device, with Y from a program whose one output has shape (n, columns).
+    """Least squares for tau = Y theta on a CUDA device, with Y (n, columns) from a program with this one output.
 
-    Arrays are those of CuPy, PyTorch or JAX on the device, samples first, in any layout with strides; precision: of
-    the arrays and of the regressor.  tuning: parameters that affect only the speed; by default those of the device.
+    Arrays are those of CuPy, PyTorch or JAX on the device, samples first, in any layout with strides.
+    precision: precision of the arrays and of the regressor.  tuning: parameters that affect only the speed;
+    by default those of the device.
     """
 
     def __init__(
@@ -298,11 +299,11 @@ class CudaLeastSquares:
         for axis in range(len(sizes) - 1):
             if steps[axis + 1] != steps[axis + 2] * sizes[axis + 1]:
                 raise ShapeError(
-                    "the entries of a sample must follow each other at one distance; make the array contiguous"
+                    "the entries of each sample must have a constant stride in memory; make the array contiguous"
                 )
         if any(step % width for step in steps):
             raise ShapeError(
-                "the entries of an array must be whole numbers of entries apart; make the array contiguous"
+                "the strides of an array must be multiples of the size of its entries; make the array contiguous"
             )
         return array, steps[0] // width, steps[-1] // width if sizes else 0
 

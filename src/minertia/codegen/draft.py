@@ -173,7 +173,7 @@ class Draft:
         return [self.q_port] if self.setting.takes("q") else []
 
     def at_motors(self, tau: list[Scalar]) -> list[Scalar]:
-        """Convert efforts to the motor side if requested; the six of a floating base stay first and unchanged."""
+        """Convert joint efforts to motor efforts if requested; the first six of a floating base are unchanged."""
         if not self.setting.motors:
             return tau
         first = 6 * self.robot.is_floating

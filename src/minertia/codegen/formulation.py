@@ -1,8 +1,8 @@
-"""Newton-Euler, and D and g from compound links, with the free choices of their formulation, for generated code.
+"""Newton-Euler recursion, and D and g from compound links, in selectable formulations, for generated code.
 
-The frames in which a vector passes from link to link are free where consecutive axes are parallel: the vector
-may be rotated once by the sum of the angles instead of once per joint.  Which choice is cheaper depends on
-which terms are zero, so it is an option of each joint, decided by operation counts.
+Where consecutive axes are parallel, a vector that is passed from link to link may be rotated once by
+the sum of the angles instead of once per joint.  Which choice is cheaper depends on which terms are
+zero, so it is an option of each joint, decided by operation counts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ PLAIN = Formulation()
 
 
 class Straight(NamedTuple):
-    """Transform that bypasses preceding parallel joints: the first, one rotation by all angles, sum of rates."""
+    """Transform of a joint that bypasses the preceding parallel joints.
+
+    hub: first joint of the parallel sequence.  way: one rotation by the sum of their angles.  rate: sum of
+    their rates.
+    """
 
     hub: int
     way: Passage
@@ -156,7 +160,7 @@ def _from_ground(way: Passage, up: Vec, angle: Scalar) -> Vec:
 def _turned_once(
     robot: Robot, j: int, straight: Straight, base: LinkMotion, motions: Sequence[LinkMotion]
 ) -> tuple[Vec, Vec]:
-    """w and wd without the joint's own rate and acceleration, from the link that precedes the parallel joints."""
+    """w and wd without this joint's rate and acceleration, computed from the link before the parallel joints."""
     above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
     assert near is not None
     start, parent, sense = base if above is None else motions[above], motions[near], robot.joints[j].R[2][2]

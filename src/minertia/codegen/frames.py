@@ -1,4 +1,4 @@
-"""Shifts of frames along their own joint axes: efforts do not change, but geometric constants may become zero."""
+"""Shifts of frames along their joint axes: efforts do not change, but geometric constants may become zero."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shifted(robot: Robot, shifts: Sequence[float]) -> Robot:
 
 
 def parameters_back(robot: Robot, columns: Sequence[str], shifts: Sequence[float]) -> Array:
-    """Matrix from standard parameters in the shifted frames to those in the robot's own."""
+    """Matrix from standard parameters in the shifted frames to those in the original frames of the robot."""
     where = {name: k for k, name in enumerate(columns)}
     T = np.eye(len(columns))
     for j, shift in enumerate(shifts):
@@ -49,8 +49,9 @@ def parameters_back(robot: Robot, columns: Sequence[str], shifts: Sequence[float
 def useful_shifts(robot: Robot) -> list[tuple[float, ...]]:
     """Candidate frame shifts [m] that make constants zero: for the last frames and for groups of parallel axes.
 
-    Last frames of revolute joints are shifted to the foot of their axis.  Offsets along a group of parallel axes
-    are collected in its first or last joint; for a group on a fixed base they vanish.
+    Frames of revolute end links are shifted along their axis so that their offset along it is zero.
+    Offsets along a group of parallel axes are collected in its first or last joint; for a group on a fixed
+    base they vanish.
     """
     none = (0.0,) * robot.n_joints
     tips = _tips(robot)

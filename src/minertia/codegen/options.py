@@ -33,8 +33,8 @@ class CodeModel(Declared):
     )
     payload: bool | str = option(
         False,
-        "Payload at the last link as a run-time input. Its ten parameters are the input `load`, in the frame "
-        "of the last link or of the one that is named.",
+        "Payload as a run-time input. Its ten inertial parameters are the input `load`, in the frame of the last "
+        "link, or in the frame that is named.",
         command="payload",
     )
     values: Sequence[float] | None = option(
@@ -80,7 +80,7 @@ class CodeSearch(Declared):
     """Options of the search for fewer operations."""
 
     effort: float = option(
-        0.0, "Search time for fewer operations, per program.", unit="s", range=(0, 1e6), command="search-time"
+        0.0, "Time of the search for fewer operations, per program.", unit="s", range=(0, 1e6), command="search-time"
     )
     seed: int = option(0, "Random seed of the search.", range=(0, 2**63), command="seed")
     representatives: Mapping[str, Any] = option(

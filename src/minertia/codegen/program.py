@@ -48,12 +48,13 @@ def input_place(variable: str) -> tuple[str, int]:
 class Program:
     """Function from input arrays to output arrays.
 
-    outputs: one entry per element of each output port, in order; a plain number if an entry is constant. parameters:
-    names of the inputs that change rarely (identified parameters, a payload): sums and products of these alone are not
-    counted, since they can be computed once. pattern, shape: rows and columns of the listed entries, if the first port
-    lists only the non-zero entries of a matrix of that shape. columns: names of the parameters of the columns of such
-    a matrix (or of the entries of `theta`). tail: loops that compute the outputs of the first ports from a regressor
-    Y, which the graph has in their place. joints: names of the coordinates, for comments.
+    outputs: one entry per element of each output port, in order; a plain number if an entry is constant.
+    parameters: names of the inputs that change rarely (identified parameters, a payload): sums and products
+    of these alone are not counted, since they can be computed once. pattern, shape: rows and columns of the
+    listed entries, if the first port lists only the non-zero entries of a matrix of that shape. columns:
+    names of the parameters of the columns of such a matrix (or of the entries of `theta`). tail: loops that
+    compute the outputs of the first ports from a regressor Y; the graph then has Y as its output instead of
+    these. joints: names of the coordinates, for comments.
     """
 
     name: str
@@ -149,7 +150,7 @@ def gradient(program: Program, wrt: Sequence[str] | None = None, *, thorough: bo
     input.
     """
     if program.tail is not None:
-        raise MinertiaError(f"the program '{program.name}' ends in loops and has no gradient")
+        raise MinertiaError(f"the program '{program.name}' computes outputs in loops, so it has no gradient")
     ports = {port.name: port for port in program.inputs}
     asked = tuple(name for name in STATE if name in ports) if wrt is None else tuple(wrt)
     for name in asked:

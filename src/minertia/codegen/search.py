@@ -66,7 +66,7 @@ def representative(
 
 
 def _kept_choice(setting: Setting, search: _OperationSearch, is_own: bool) -> Representative:
-    """Representative without a search, cached by program; is_own: exchange diagonal entries as well."""
+    """Representative without annealing, cached by program; is_own: also try exchanges of diagonal entries."""
     found = setting.found_choices
     if search.name not in found:
         found[search.name] = search.cheapest()

@@ -72,16 +72,17 @@ class Representative:
 class Setting:
     """Robot and options to generate code for.
 
-    parameters: "standard", "base" or "mlc" (inputs `theta` at run time) or "baked" (constants in the code). values:
-    those of all base parameters, to bake; by default the robot's nominal ones. essential: names of the base parameters
-    that are not zero; by default all. payload: ten inertial parameters of a payload, in the frame of the last link (or
-    of the named one), as input `load`. rotors, friction: include IA, and FV, FC, OFF and all other effects that the
-    robot has, of joints and of coupled motors. motors: efforts at the motors, through the coupling of the drives,
-    instead of at the joints. temperature: take the joints' temperatures as an input where an effect depends on them,
-    else its reference temperature. of_velocity: exclude from the program `friction` what depends on more than
-    velocities (see `placed`). frame: that of wrenches, Jacobians and poses. closing_steps: Newton steps of loops
-    without a closed form, at each call. formulation: "newton-euler" of links, or "mlc": of composite bodies in minimal
-    linear combinations (Lin 1995).
+    parameters: "standard", "base" or "mlc" (inputs `theta` at run time) or "baked" (constants in the code).
+    values: values of all base parameters for "baked"; by default the robot's nominal ones. essential: names
+    of the base parameters that are not zero; by default all. payload: ten inertial parameters of a payload,
+    in the frame of the last link (or of the named one), as input `load`. rotors: include rotor inertias
+    (IA). friction: include FV, FC, OFF and all other effects of the robot's joints and coupled motors.
+    motors: compute efforts at the motors, through the coupling of the drives, instead of at the joints.
+    temperature: take the joints' temperatures as an input where an effect depends on them, else use its
+    reference temperature. of_velocity: exclude effects that depend on more than velocities (see `placed`)
+    from the program `friction`. frame: frame of wrenches, Jacobians and poses. closing_steps: number of
+    Newton steps per call, for loops without a closed form. formulation: "newton-euler" (links), or "mlc"
+    (composite bodies in minimal linear combinations, Lin 1995).
     """
 
     robot: Robot
@@ -309,7 +310,7 @@ class Setting:
 
     @property
     def placed(self) -> list[str]:
-        """Full names of effects that depend on more than velocities: springs ..., and those of passive joints."""
+        """Full names of effects that depend on position or load, and of effects of passive joints."""
         passive = {j + 1 for j in self.robot.passive}
         kinds = {name: split_name(name) for name in self.effects}
         moved = [n for n, (symbol, link) in kinds.items() if link in passive and symbol not in ROTOR_SYMBOLS]

@@ -66,7 +66,10 @@ def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Sc
 
 
 def _closed_momenta(d: Draft, chi: Any, qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
-    """Momenta with loops, from the momenta p of the tree: G' p, and G' (C' qd - g) with the rate of G' times p."""
+    """Momenta of a robot with loops, and their rates without efforts tau, from the momenta p of its tree.
+
+    Momenta: G' p.  Rates: G' (C' qd - g) + (dG/dt)' p.
+    """
     closed = d.closed(qd, d.rest)
     tree, q, rates = closed.tree, closed.state.q, closed.state.qd
     p = [inner(row, rates) for row in total_mass_matrix(tree, chi, q)]
@@ -176,7 +179,7 @@ def _low_pass(d: Draft) -> Built:
 
 
 def _watch_terms(d: Draft) -> Built:
-    """Terms of the on-line monitor: momenta and their rates of the robot, and of unit payload parameters."""
+    """Terms of the on-line monitor: momenta and their rates, of the robot and of unit payload parameters."""
     n, qd, tau = d.robot.n, d.read(d.qd_port), Port("tau", (d.robot.n,), EFFORT)
     p, rate = momentum_and_rate(d, d.chi(), d.read(tau))
     names = [full_name(symbol, d.robot.tip + 1) for symbol in LINK_SYMBOLS]

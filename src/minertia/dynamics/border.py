@@ -72,7 +72,7 @@ class Call:
 
     @property
     def along_reference(self) -> tuple[State, list[Scalar]]:
-        """State of the tree with the accelerations of the reference, and the reference velocities there."""
+        """State of the tree with the reference accelerations, and the reference velocities of the tree."""
         return self.closed.along_reference(self.velocities, self.reference)
 
     def outside(self, given: FrameWrench | Values | None) -> frames.AppliedWrench | None:
@@ -98,7 +98,7 @@ class Call:
 
     @property
     def _iterated(self) -> int:
-        """Number of passive positions, already closed, that may follow q (see `project`)."""
+        """Number of passive positions with closed loops that may follow q in the input (see `project`)."""
         return len(closing_of(self.robot.numeric).iterated) if self.robot.open_cuts else 0
 
     def names(self, columns: Sequence[str] | None) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def _is_list(values: Values) -> bool:
 
 
 def checked_gravity(gravity: Sequence[float] | None) -> Any:
-    """Validated gravity from the user, with structural ints for zero components; None for the robot's."""
+    """Validated gravity vector from the user, with structural ints for zero components; None: the robot's gravity."""
     if gravity is None:
         return None
     try:

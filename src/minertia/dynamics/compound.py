@@ -42,7 +42,7 @@ def mass_matrix(robot: Robot, chi: Parameters, q: Scalars) -> Matrix:
 def compound_links(
     robot: Robot, chi: Parameters, ways: Sequence[Passage]
 ) -> tuple[list[dict[str, Scalar]], dict[str, Scalar]]:
-    """Parameters of the compound body of each joint in its frame (theory, eq. 5), and of all with a floating base."""
+    """Parameters of the compound body of each joint in its frame (theory, eq. 5), and of the whole floating robot."""
     first = int(robot.is_floating)
     compounds = [dict(x) for x in chi[first:]]
     ground = dict(chi[0]) if first else {}
@@ -57,9 +57,9 @@ def compound_links(
 
 
 def moved(x: Mapping[str, Scalar], way: Passage) -> dict[str, Scalar]:
-    """`transport` through a passage, in fewer operations: a rotation about z, a fixed rotation, then the lever p.
+    """`transport` through a passage in fewer operations: rotation about z, fixed rotation, translation by p.
 
-    The mass and first moment together act through s = ms + M p / 2: J gains 2 (p.s) 1 - p s' - s p'.
+    With s = ms + M p / 2, the translation adds 2 (p.s) 1 - p s' - s p' to J.
     """
     x = transport(turned_back(x, way.turn), (way.R, ZERO))
     p, m, ms = way.p, x["M"], first_moment(x)
@@ -93,7 +93,7 @@ def turned_back(x: Mapping[str, Scalar], turn: tuple[Scalar, Scalar]) -> dict[st
 
 
 def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: int, f: Vec, m: Vec) -> None:
-    """Project the wrench of compound link j on its own and every inner joint; D is kept symmetric."""
+    """Project the wrench of compound link j on joint j and every inner joint; D is kept symmetric."""
     i: int | None = j
     while i is not None:
         joint = robot.joints[i]
@@ -109,7 +109,10 @@ def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: i
 
 
 def enter_pair(D: Matrix, robot: Robot, pair: tuple[int, int], row: int, effort: Scalar) -> None:
-    """Add to D the effort of joint i for the acceleration of joint j by coordinate `row`, i before j or equal."""
+    """Add to D the effort of joint i due to the motion of joint j at a unit acceleration of coordinate `row`.
+
+    pair: (i, j), where i precedes j or equals it.  row: index in D of a coordinate that moves joint j.
+    """
     i, j = pair
     first = 6 * robot.is_floating
     for c, ratio in robot.shares(i):

@@ -1,14 +1,17 @@
 """First derivatives of efforts and accelerations, and the Coriolis matrix, from compound links in motion.
 
-A particle at x beyond joint j moves with dx/dq = S_w x r + S_v, r from the joint's origin, so its acceleration has d
-a/dq = (dx/dq)'' and d a/dqd = 2 (dx/dq)'.  Summed over a compound link these need, besides its mass, first moment ms
-and inertia J, only l = sum m r' and K = sum m r' r^T (r' the velocity relative to the origin).  The recursion itself
-is not differentiated, so a pair of joints costs some dot products.  C is the sum of m (dx/dq_i) . (dx/dq_j)', with D'
-- 2 C skew-symmetric; for joints it is half of d tau/d qd, that of the Christoffel symbols (theory, eqs. 31 to 33).
+A particle at x beyond joint j moves with dx/dq = S_w x r + S_v, r from the joint's origin, so its
+acceleration a has the derivatives da/dq = (dx/dq)'' and da/dqd = 2 (dx/dq)'.  Summed over a compound
+link these need, besides its mass, first moment ms and inertia J, only l = sum m r' and K = sum m r' r^T
+(r' the velocity relative to the origin).  The recursion itself is not differentiated, so a pair of
+joints costs some dot products.  C is the sum of m (dx/dq_i) . (dx/dq_j)', so that D' - 2 C is
+skew-symmetric; for joints it is half of d tau/d qd and equals the matrix of the Christoffel symbols
+(theory, eqs. 31 to 33).
 
-A floating base has six more axes, fixed in its frame.  Its velocities are not rates of coordinates: motions along two
-axes do not commute, and their Lie bracket is subtracted from 2 C in d tau/d qd.  With its pose, translated and rotated
-in its own axes, efforts change because gravity rotates in its frame.
+A floating base has six more axes, fixed in its frame.  Its velocities are not rates of coordinates:
+motions along two axes do not commute, and their Lie bracket is subtracted from 2 C in d tau/d qd.
+Derivatives with respect to its pose are for translations along and rotations about these axes; only the
+direction of gravity in its frame changes.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ from minertia.robot.robot import Robot
 class Slopes:
     """d tau/dq, d tau/dqd and the Coriolis matrix C, of the links, n x n.
 
-    Derivatives by a floating base's pose are in its own axes.
+    Derivatives with respect to the pose of a floating base are for motions along and about its own axes.
     """
 
     position: Matrix
@@ -67,7 +70,10 @@ Shares = Sequence[tuple[int, Scalar]]  # velocities that move along an axis, and
 
 
 class _MovingCompound(NamedTuple):
-    """Compound link in motion, in its joint's frame; trace: of K; force, moment: wrench that moves it."""
+    """Compound link in motion, in its joint's frame; force, moment: wrench that moves it.
+
+    mass, ms, J: mass, first moment and inertia.  l, K: sums of m r' and of m r' r^T.
+    """
 
     mass: Scalar
     ms: Vec
@@ -109,7 +115,12 @@ class _Direction(NamedTuple):
 
 
 class _PassedOn(NamedTuple):
-    """Quantities passed from joint j to an inner joint: wrenches of its columns, and the functional of its row."""
+    """Quantities passed from joint j to an inner joint, for the entries of row j and column j.
+
+    fv, mv: force and moment of column j of C.  fq, mq: derivatives of force and moment with respect to the
+    position of joint j.  alpha, beta, gamma: coefficients of the effort of joint j as a linear function of an
+    inner joint's motion.
+    """
 
     fv: Vec
     mv: Vec
@@ -121,7 +132,7 @@ class _PassedOn(NamedTuple):
 
 
 def slopes(robot: Robot, chi: Parameters, state: State, *, positions: bool = True) -> Slopes:
-    """Derivatives of the rigid-body efforts; positions: whether to compute those by q and qd (else 0)."""
+    """Derivatives of the rigid-body efforts; positions: compute those with respect to q and qd (else 0)."""
     return _Pairs(robot, chi, state, positions).run()
 
 
@@ -131,7 +142,7 @@ def coriolis_matrix(robot: Robot, chi: Parameters, q: Sequence[Scalar], qd: Sequ
 
 
 class _Pairs:
-    """Recursion over all pairs of joints on one path to the base, and a floating base with all of them."""
+    """Recursion over all pairs of joints on a common path to the base; a floating base is paired with every joint."""
 
     def __init__(self, robot: Robot, chi: Parameters, state: State, positions: bool) -> None:
         self.robot, self.positions, self.state = robot, positions, state
@@ -169,7 +180,7 @@ class _Pairs:
         return twice
 
     def _leaps(self, state: State) -> list[Vec]:
-        """Velocity of each joint's origin relative to that of its parent, in the parent's frame."""
+        """Velocity of each joint's origin relative to the parent's origin, in the parent's frame."""
         found = []
         for joint, way, rate in zip(self.robot.joints, self.ways, joint_rates(self.robot, state.qd), strict=True):
             parent = self.base if joint.parent is None else self.motions[joint.parent]
@@ -255,7 +266,7 @@ class _Pairs:
                 self._put(self.Q, row, column, dot(c.alpha, cross(self.up, a.w)))
 
     def _enter_row(self, row: _Direction, column: _Direction, c: _PassedOn) -> None:
-        """Add the effect of an inner joint's (or its own) motion on the effort of a joint."""
+        """Add the effect of the motion of an inner joint, or of the joint itself, on the effort of a joint."""
         a = column.axis
         self._put(self.C, row, column, total(dot(c.beta, a.w1), dot(c.gamma, a.w), dot(c.alpha, a.v1)))
         if self.positions:

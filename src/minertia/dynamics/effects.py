@@ -27,8 +27,9 @@ class EffectColumn(NamedTuple):
 class UnitEffects:
     """Efforts of effects with a unit parameter at one state.
 
-    load: rigid-body and rotor effort of each coordinate [N m or N].  temperature: of each coordinate [degC], None for
-    the reference temperature of every effect.  Both without a floating base.
+    load: rigid-body and rotor effort of each coordinate [N m or N].  temperature: temperature of each
+    coordinate [degC], None for the reference temperature of every effect.  Both exclude the coordinates of
+    a floating base.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class UnitEffects:
         self.qd, self.qdd = joint_rates(robot, state.qd), joint_rates(robot, state.qdd)
 
     def of(self, j: int, symbol: str, constants: Mapping[str, float] | None = None) -> dict[int, Scalar]:
-        """{coordinate: effort} of an effect of joint j or of its motor; constants: by default the robot's."""
+        """{coordinate: effort} of an effect of joint j or of its motor; constants: default: those of the robot."""
         given = self.robot.effect_constants(j, symbol) if constants is None else constants
         if symbol in MOTOR_SYMBOLS:
             return self._of_motor(j, symbol, given)
@@ -97,10 +98,10 @@ def effect_torques(
     *,
     rotors: bool = True,
 ) -> list[Scalar]:
-    """Efforts of all effects on the coordinates [N m or N]; a floating base's six come first and are 0.
+    """Efforts of all effects on the coordinates [N m or N]; the six of a floating base come first and are 0.
 
-    rigid: rigid-body efforts at this state, which load-dependent friction needs.  rotors: whether rotor inertias are
-    included.
+    rigid: rigid-body efforts at this state, which load-dependent friction needs.  rotors: whether rotor
+    inertias are included.
     """
     chosen = chi if rotors else [{s: v for s, v in x.items() if s not in ROTOR_SYMBOLS} for x in chi]
     taus = free_torques(robot, chosen, state, temperature)
@@ -127,10 +128,10 @@ def loads(robot: Robot, chi: Chi, state: State, rigid: Scalars) -> list[Scalar]:
 
 
 def loads_under(robot: Robot, chi: Chi, state: State, efforts: Scalars) -> list[Scalar]:
-    """Joint load under efforts that also overcome load-dependent friction (a floating base's six first).
+    """Joint load from efforts that include load-dependent friction; the six of a floating base come first.
 
-    effort = load + F(load), where F is proportional to the load: load = effort / (1 + F(sign) sign), as both have
-    one sign while friction is less than the load.
+    effort = load + F(load), where F is proportional to the load, so load = effort / (1 + F(sign) sign).
+    Effort and load have the same sign as long as friction is less than the load.
     """
     first = 6 * robot.is_floating
     signs = [sign(effort) for effort in efforts[first:]]

@@ -100,7 +100,10 @@ def _potential(x, pose: Pose, gravity: Vec) -> Scalar:  # type: ignore[no-untype
 
 
 class _UnitMotion(NamedTuple):
-    """Link motion for a unit rate of a coordinate, in the link's frame, and its inertial rate."""
+    """Link motion for a unit rate of a coordinate, in the link's frame, and its time derivative.
+
+    A, L: angular and linear velocity.  A_rate, L_rate: their derivatives in the inertial frame.
+    """
 
     A: Vec
     L: Vec
@@ -109,7 +112,10 @@ class _UnitMotion(NamedTuple):
 
 
 class _MovingLink(NamedTuple):
-    """Motion of a link in its frame, unit motions of the inner coordinates, gravity reversed, height times g."""
+    """Motion of a link in its frame, and the unit motions of the coordinates that move it.
+
+    up: gravity vector reversed, in the link's frame.  height: height of the link's origin times g.
+    """
 
     w: Vec
     v: Vec

@@ -76,7 +76,7 @@ def velocity_names(robot: Robot) -> list[str]:
 def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]:
     """Solve A x = b for a mass matrix A, by L D L' without pivoting; structural zeros are skipped.
 
-    names: of the rows, for the error message if A is singular.
+    names: names of the rows, for the error message if A is singular.
     """
     return solve_columns(A, [b], names)[0]
 

@@ -20,7 +20,7 @@ MOST_NAMES = 30  # in a sentence
 class FrameWrench:
     """External wrench on a robot: values (N, 6), force [N] then moment [N m], at a frame's origin.
 
-    frame: a name (world axes) or a `ChosenFrame`; by default the last link's.
+    frame: a name (world axes) or a `ChosenFrame`; by default the frame of the last link.
     """
 
     values: Any
@@ -130,7 +130,7 @@ def applied(robot: Robot, q: Scalars, frame: Frame, axes: str, wrench: Scalars) 
 
 
 def _inward(path: Sequence[Passage], v: Vec) -> Vec:
-    """Express a vector of the base frame in that of the last joint."""
+    """Express a vector of the base frame in the frame of the last joint."""
     for way in path:
         v = way.inward(v)
     return v

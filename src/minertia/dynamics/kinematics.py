@@ -42,27 +42,28 @@ class Passage(NamedTuple):
     turn: tuple[Scalar, Scalar]  # cos, sin
 
     def inward(self, v: Vec) -> Vec:
-        """Express a vector of the parent's frame in the joint's."""
+        """Express a vector of the parent's frame in the joint's frame."""
         x, y, z = apply(transpose(self.R), v)
         c, s = self.turn
         return add(mul(c, x), mul(s, y)), sub(mul(c, y), mul(s, x)), z
 
     def outward(self, v: Vec) -> Vec:
-        """Express a vector of the joint's frame in the parent's."""
+        """Express a vector of the joint's frame in the parent's frame."""
         c, s = self.turn
         x, y, z = v
         return apply(self.R, (sub(mul(c, x), mul(s, y)), add(mul(s, x), mul(c, y)), z))
 
     @property
     def pose(self) -> Pose:
-        """Pose of the joint's frame in the parent's."""
+        """Pose of the joint's frame in the parent's frame."""
         return matmul(self.R, turn_z(self.turn)[0]), self.p
 
 
 class LinkMotion(NamedTuple):
-    """Motion of a link in its own frame: w, wd [rad/s, /s2], vd = acceleration of the origin less gravity [m/s2].
+    """Motion of a link in its own frame: w [rad/s], wd [rad/s2], vd [m/s2].
 
-    U = [wd]x + [w]x[w]x; products = (wx wx, wy wy, wz wz, wx wy, wx wz, wy wz), used by U and by the moments.
+    vd: acceleration of the origin minus gravity.  U = [wd]x + [w]x[w]x; products = (wx wx, wy wy, wz wz, wx
+    wy, wx wz, wy wz), used by U and by the moments.
     """
 
     w: Vec
@@ -85,7 +86,7 @@ def motion(w: Vec, wd: Vec, vd: Vec) -> LinkMotion:
 
 
 class State(NamedTuple):
-    """One scalar per coordinate; a floating base's come first (see `Robot`)."""
+    """Position, velocity and acceleration of each coordinate; those of a floating base come first (see `Robot`)."""
 
     q: Scalars
     qd: Scalars
@@ -172,7 +173,7 @@ def structural_gravity(gravity: Sequence[float]) -> Vec:
 
 
 def velocity_of(parent_w: Vec, parent_v: Vec, way: Passage, joint: Joint, qd: Scalar) -> tuple[Vec, Vec]:
-    """Angular and linear velocity of a link in its frame from its parent's."""
+    """Angular and linear velocity of a link in its frame, from those of its parent."""
     S_w, S_v = joint.twist
     w = vadd(way.inward(parent_w), scale(S_w, qd))
     v = vadd(way.inward(vadd(parent_v, cross(parent_w, way.p))), scale(S_v, qd))

@@ -122,8 +122,8 @@ def forward_dynamics(
 def jacobian(robot: RobotLike, q: Values, frame: ChosenFrame | str | None = None) -> Any:
     """Jacobian of a frame, shape (N, 6, n): velocity of its origin, then its angular velocity.
 
-    frame: a name (world axes) or a `ChosenFrame`; by default the last link's.  J' w are the efforts equivalent to a
-    wrench w at its origin.
+    frame: a name (world axes) or a `ChosenFrame`; by default the frame of the last link.  J' w are the
+    efforts equivalent to a wrench w at its origin.
     """
     with np.errstate(all="ignore"):
         call, chosen = Call(robot, (), q=q), chosen_frame(frame)
@@ -211,9 +211,10 @@ def inverse_dynamics_derivatives(
     parameters: Parameters | None = None,
     temperature: Values | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Derivatives of efforts by q, by qd and by qdd, each (N, n, n); Coulomb friction has zero derivative.
+    """Derivatives of efforts with respect to q, qd and qdd, each (N, n, n); zero for Coulomb friction.
 
-    By q of a floating base: by small motions along and about its own axes, in the order of its velocities.
+    For the pose of a floating base, q stands for small motions along and about its own axes, in the order
+    of its velocities.
     """
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature)
@@ -230,7 +231,10 @@ def forward_dynamics_derivatives(
     parameters: Parameters | None = None,
     temperature: Values | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Derivatives of accelerations by q (see `inverse_dynamics_derivatives`), by qd and by tau, each (N, n, n)."""
+    """Derivatives of accelerations with respect to q, qd and tau, each (N, n, n).
+
+    For the derivatives with respect to q see `inverse_dynamics_derivatives`.
+    """
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd, tau=tau, temperature=temperature)
         qdd = forward.projected_dynamics(call.closed, call.chi, call.tau, call.temperature)
@@ -296,7 +300,8 @@ def coordinate_efforts(robot: RobotLike, q: ArrayLike, motor_efforts: ArrayLike)
 def passive_start(robot: RobotLike, q: ArrayLike | None = None) -> Array:
     """Positions of the passive joints without a closed form, shape (N, passive): input `passive` of programs.
 
-    q (N, n): of the coordinates, reached from the robot's seed on its branch; None for the seed itself.
+    q (N, n): positions of the robot's coordinates, reached from its seed on its branch; None for the seed
+    itself.
     """
     robot = as_robot(robot)
     given = None if q is None else samples_of(robot, "q", q, robot.n_position)

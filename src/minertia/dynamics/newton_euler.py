@@ -109,7 +109,10 @@ def body_wrench(x: Mapping[str, Scalar], motion: LinkMotion) -> tuple[Vec, Vec]:
 
 
 def to_coordinates(robot: Robot, efforts: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts of the coordinates from those of all joints; a mimic joint acts by its ratios (theory, eq. 11)."""
+    """Efforts of the coordinates from those of all joints; a mimic joint contributes with its ratios.
+
+    See theory, eq. 11.
+    """
     taus: list[Scalar] = [0] * robot.n
     for j, effort in enumerate(efforts):
         for c, ratio in robot.shares(j):

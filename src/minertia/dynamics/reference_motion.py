@@ -1,9 +1,9 @@
 """Efforts along a reference that differs from the motion: D qddr + C(q, qd) qdr + g (Slotine and Li 1987).
 
-C qdr is bilinear in qd and qdr, with C from the Christoffel symbols, so that D' - 2 C is skew-symmetric: every product
-of two velocities in the recursion becomes the mean of both assignments of a velocity and a reference to it.  The axes
-of a floating base rotate with its velocity and not with the reference's, which adds (w x wr) / 2 to its angular
-acceleration.
+C qdr is bilinear in qd and qdr, with C from the Christoffel symbols, so that D' - 2 C is
+skew-symmetric: every product a b of two velocities in the recursion becomes (a br + ar b) / 2, where ar
+and br are the reference velocities.  The axes of a floating base rotate with its velocity and not with
+the reference velocity, which adds (w x wr) / 2 to its angular acceleration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def expect_fixed_base(robot: Robot, what: str) -> None:
     """Raise an error for a floating base, whose velocities are not the rates of coordinates."""
     if robot.is_floating:
         raise InputError(
-            f"{what} needs a fixed base, but '{robot.name}' has a floating base; read the robot without floating"
+            f"{what} needs a fixed base, but '{robot.name}' has a floating base; read it with a fixed base"
         )
 
 
@@ -63,7 +63,7 @@ def reference_entries(
 def reference_motions(
     robot: Robot, q: Scalars, qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None = None
 ) -> list[LinkMotion]:
-    """Mixed motion of velocity and reference of every link, for its wrench; that of a floating base first."""
+    """Motion of every link that combines velocity and reference, for its wrench; a floating base comes first."""
     base, motions = _forward(robot, passages(robot, q), q, (qd, qdr, qddr), gravity)
     return [base] * robot.is_floating + motions
 
@@ -71,7 +71,10 @@ def reference_motions(
 def _forward(
     robot: Robot, ways: Sequence[Passage], q: Scalars, rates_of: tuple[Scalars, Scalars, Scalars], gravity: Vec | None
 ) -> tuple[LinkMotion, list[LinkMotion]]:
-    """Mixed motions of base and links; rates_of: velocities, reference velocities and reference accelerations."""
+    """Combined motions of base and links.
+
+    rates_of: velocities, reference velocities and reference accelerations.
+    """
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     ground, base = _base(robot, q, rates_of, scale(g, -1))
     turns: list[tuple[Vec, Vec]] = []  # angular velocity of each link, and that of the reference
@@ -93,7 +96,7 @@ def _forward(
 def _base(
     robot: Robot, q: Scalars, rates_of: tuple[Scalars, Scalars, Scalars], up: Vec
 ) -> tuple[tuple[Vec, Vec], LinkMotion]:
-    """Angular velocities of the base and its reference, and its mixed motion."""
+    """Angular velocity and reference angular velocity of the base, and its motion with products of both."""
     if not robot.is_floating:
         return (ZERO, ZERO), motion(ZERO, ZERO, up)
     (_, w), (v_r, w_r), (a, wd) = (base_velocity(rate) for rate in rates_of)

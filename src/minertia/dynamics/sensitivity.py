@@ -25,9 +25,10 @@ from minertia.robot.robot import Robot
 
 
 class InverseSlopes(NamedTuple):
-    """Derivatives of efforts, n x n each: by q, by qd, and by qdd (the mass matrix plus load-dependent friction).
+    """Derivatives of efforts with respect to q, qd and qdd, n x n each.
 
-    By q of a floating base: by translations along and rotations about its own axes, in the order of its velocities.
+    dqdd: the mass matrix plus load-dependent friction.  dq: for the pose of a floating base, derivatives
+    with respect to translations along and rotations about its own axes, in the order of its velocities.
     """
 
     dq: Matrix
@@ -36,7 +37,7 @@ class InverseSlopes(NamedTuple):
 
 
 class ForwardSlopes(NamedTuple):
-    """Derivatives of accelerations, n x n each: by q (as in `InverseSlopes`), by qd, and by tau."""
+    """Derivatives of accelerations with respect to q (as in `InverseSlopes`), qd and tau, n x n each."""
 
     dq: Matrix
     dqd: Matrix
@@ -44,7 +45,10 @@ class ForwardSlopes(NamedTuple):
 
 
 class EffectSlopes(NamedTuple):
-    """Derivatives of the effects' efforts by q, qd, qdd, and by the rigid-body efforts (load-dependent friction)."""
+    """Derivatives of the effects' efforts with respect to q, qd, qdd and the rigid-body efforts.
+
+    rigid: derivatives with respect to the rigid-body efforts, nonzero for load-dependent friction.
+    """
 
     q: Matrix
     qd: Matrix
@@ -115,7 +119,7 @@ def _over(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _by_own_load(diagonal: Matrix, B: Matrix) -> Matrix:
-    """Multiply the rows of B by the diagonal: load-dependent friction depends only on its own joint load."""
+    """Multiply the rows of B by the diagonal: load-dependent friction depends only on the load of its joint."""
     return [[mul(diagonal[i][i], b) for b in row] for i, row in enumerate(B)]
 
 
@@ -125,7 +129,7 @@ def _by_own_load(diagonal: Matrix, B: Matrix) -> Matrix:
 def projected_inverse_slopes(
     closed: Projection, chi: Parameters, qd: Scalars, temperature: Scalars | None = None, D: Matrix | None = None
 ) -> InverseSlopes:
-    """d tau_a/dq, d tau_a/dqd, d tau_a/dqdd at a closed motion.
+    """d tau_a/dq, d tau_a/dqd, d tau_a/dqdd at a motion that satisfies the loop closures.
 
     qd: velocities of the robot.  D: mass matrix of the tree's links, if known.
     """
@@ -146,7 +150,7 @@ def projected_inverse_slopes(
 def projected_forward_slopes(
     closed: Projection, chi: Parameters, qd: Scalars, temperature: Scalars | None, D: Matrix
 ) -> ForwardSlopes:
-    """d qdd/dq, d qdd/dqd, d qdd/dtau at a closed motion with its accelerations.
+    """d qdd/dq, d qdd/dqd, d qdd/dtau at a motion with accelerations that satisfies the loop closures.
 
     qd: velocities of the robot.  D: mass matrix of the tree's links.
     """
@@ -162,9 +166,9 @@ def projected_forward_slopes(
 
 
 def _bent_again(closed: Projection, bent: Matrix) -> Matrix:
-    """Derivatives of the tree's accelerations by the robot's positions, from those of A qdd + b.
+    """Derivatives of the tree's accelerations with respect to the robot's positions, from those of A qdd + b.
 
-    bent: derivatives of the tree's velocities by the robot's positions.
+    bent: derivatives of the tree's velocities with respect to the robot's positions.
     """
     assert closed.closed is not None and closed.G is not None
     by_q, by_qd = closed.closed.closing.acceleration_slopes(*closed.state)
@@ -174,7 +178,7 @@ def _bent_again(closed: Projection, bent: Matrix) -> Matrix:
 
 
 def _turned_efforts(closed: Projection, tau: Scalars) -> Matrix:
-    """Derivatives of G' tau by the robot's positions at fixed tau; symmetric."""
+    """Derivatives of G' tau with respect to the robot's positions at fixed tau; symmetric."""
     n = closed.robot.n
     units = [[int(i == k) for i in range(n)] for k in range(n)]
     found: dict[tuple[int, int], Scalar] = {}

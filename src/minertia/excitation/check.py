@@ -134,7 +134,10 @@ class Checker:
         return self.states(q, np.zeros_like(q), np.zeros_like(q))
 
     def states(self, q: Array, qd: Array, qdd: Array, jerk: Array | None = None) -> Margins:
-        """Margins of any states (N, n); jerk (any number, n): None at rest."""
+        """Margins of any states (N, n).
+
+        jerk: jerk values (any number of rows, n); None for states at rest.
+        """
         found = self._states(q, qd, qdd)
         if self.limits.jerk is None:
             return found

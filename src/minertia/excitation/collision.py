@@ -58,12 +58,13 @@ class Approach:
 
 
 class CollisionModel:
-    """Capsules on a robot, boxes and capsules on the ground, a floor.
+    """Collision model: capsules on a robot, boxes and capsules on the ground, and a floor.
 
-    floor: height [m] in the base frame above which every capsule must stay, None for none.  margin [m]: distance to
-    keep, by default `MARGIN` or less for a small robot.  among_links: whether self-collision is checked.
-    Excluded are neighbours, pairs too near in nearly every posture (named in `ignored`) and ends of links that
-    cannot rise above the floor (their links are in `grounded`; `below` are those that move vertically below it).
+    floor: height [m] in the base frame above which every capsule must stay, None for none.  margin:
+    required distance [m], by default `MARGIN` or less for a small robot.  among_links: whether
+    self-collision is checked.  Excluded are pairs of neighbouring links, pairs too near in nearly every
+    posture (named in `ignored`) and ends of links that are never above the floor (named in `grounded`;
+    `below` names those of them that can move vertically).
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class CollisionModel:
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def _box_pairs(self) -> Indices:
-        """(capsule, box): the base's own boxes are neighbours of the first links."""
+        """Pairs (capsule, box) to check; boxes of the robot's base are not checked against the first links."""
         pairs = []
         for a, capsule in enumerate(self.body.capsules):
             for k in range(len(self.boxes)):
@@ -165,7 +166,7 @@ class CollisionModel:
         return np.array(list(found.values()), dtype=np.intp).reshape(-1, 2)
 
     def _leave_out(self) -> None:
-        """Remove pairs that cannot be respected, or that never matter to a search."""
+        """Remove the distances that cannot be kept, and select the pairs that a search evaluates."""
         low, high, near = self._statistics(probes(self.robot, PROBES))
         feet, pairs = len(self.feet), len(self.pairs)
         stuck, touching = np.asarray(near[:feet] == 1.0), np.asarray(near[feet:] > ALWAYS)
@@ -335,7 +336,7 @@ class CollisionModel:
         return value, self._model.vjp(q, weights.reshape(len(q), -1))
 
     def _push(self, weights: Array, close: Close, slope: Array) -> None:
-        """Accumulate the gradient with respect to the capsule ends from that of the distances (M,)."""
+        """Accumulate the gradient with respect to the capsule ends; slope: gradient for the distances (M,)."""
         force = slope[:, None] * close.found.away
         sides = [(close.first, close.found.on_first, force)]
         sides += [] if close.second is None else [(close.second, close.found.on_second, -force)]
@@ -354,7 +355,10 @@ def _points(capsules: Sequence[Capsule]) -> tuple[tuple[Point, ...], Indices]:
 
 
 def _joined(robot: Robot) -> set[frozenset[int | None]]:
-    """Pairs of links that pass by design: of one loop with its carrier, or of two loops that share a link."""
+    """Pairs of links that may pass close by design.
+
+    These are the links of one loop and their parents, and links of two loops that share a link.
+    """
     found: set[frozenset[int | None]] = set()
     loops = [cut_joints(robot, cut) for cut in robot.cuts]
     for loop in loops:

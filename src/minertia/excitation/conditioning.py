@@ -1,7 +1,8 @@
 """Distance of loops without a closed form from singular postures, by singular values of their equations.
 
-The inverse condition number of A_p, the passive joints' own equations (theory, eq. 37), is 0 where these joints
-move without bound; for a dyad the transmission angle is the equivalent.
+A_p are the columns of the loop-closure equations for the passive joints (theory, eq. 37).  Its inverse
+condition number is 0 where these joints move without bound; for a dyad the transmission angle is the
+equivalent.
 """
 
 from __future__ import annotations
@@ -59,16 +60,16 @@ class Conditioning:
         return ConditioningUse(self.name, float(ratio.min()), float(ratio.max()), self.least)
 
     def room(self, entries: Array) -> tuple[Array, Array]:
-        """Normalised margin (N,), 1 at the seed, 0 at the limit, and its derivatives by the entries (N, entries).
+        """Normalised margin (N,), 1 at the seed, 0 at the limit, and its derivatives with respect to the entries.
 
-        NaN where the loops do not close.
+        The derivatives are (N, entries).  NaN where the loops do not close.
         """
         ratio, slopes = self.ratio(entries)
         span = self.at_seed - self.least
         return (ratio - self.least) / span, slopes / span
 
     def ratio(self, entries: Array) -> tuple[Array, Array]:
-        """Inverse condition number (N,), and its derivatives by the entries."""
+        """Inverse condition number (N,), and its derivatives with respect to the entries."""
         rows, columns = (list(part) for part in zip(*self.places, strict=True))
         there = np.asarray(np.isfinite(entries).all(axis=1))
         M = np.zeros((len(entries), self.size, self.size))

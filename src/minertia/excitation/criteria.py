@@ -27,7 +27,11 @@ def log_det(G: Array, sharpness: float = 0.0) -> tuple[float, Array] | None:
 
 
 def log_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
-    """Log of the condition number of W, upper bound: (log mean-max - log mean-min of the eigenvalues of G) / 2."""
+    """Upper bound of the log condition number of W, with soft maximum and minimum of the eigenvalues of G.
+
+    The value is (log soft maximum - log soft minimum) / 2; its gradient is with respect to G.  None if G is
+    singular.
+    """
     values, V = np.linalg.eigh(G)
     if values[0] <= 1e-14 * values[-1]:
         return None
@@ -63,7 +67,7 @@ class LargestDeviation:
     others: float = 0.05
 
     def __call__(self, G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
-        """Value and its derivative by G."""
+        """Value and its derivative with respect to G."""
         factor, info = lapack.dpotrf(G.T, lower=1)
         if info != 0:
             return None

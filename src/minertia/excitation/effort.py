@@ -57,7 +57,7 @@ class EffortModel:
         return self.with_effects((W @ self.beta).reshape(qd.shape), q, qd, qdd)
 
     def with_effects(self, smooth: Array, q: Array, qd: Array, qdd: Array) -> Array:
-        """Efforts (N, n) from those of the columns of W."""
+        """Efforts (N, n): those of the columns of W (`smooth`) plus those of the other differentiable effects."""
         tau = smooth + qd @ self.viscous.T + qdd @ self.rotors.T + self.offset
         return np.asarray(tau if self.others is None else tau + self.others.value(q, qd))
 
@@ -70,7 +70,11 @@ class EffortModel:
         return np.asarray(self.sizes(tau).max(axis=0))
 
     def add_slopes(self, by_effort: Array, state: Array, slopes: Array) -> None:
-        """Add to the derivatives (3, N, n) by q, qd, qdd the contribution of effects without a column in W."""
+        """Add the contribution of effects without a column in W to a gradient (3, N, n).
+
+        slopes: gradient with respect to q, qd and qdd, changed in place.  by_effort: gradient (N, n) with
+        respect to the efforts.
+        """
         slopes[1] += by_effort @ self.viscous
         slopes[2] += by_effort @ self.rotors
         if self.others is not None:
@@ -79,7 +83,7 @@ class EffortModel:
 
 
 def _drives(robot: Robot) -> tuple[Robot, list[int]]:
-    """Robot whose joints have the effects of motors (the tree of one with loops), and its coordinate indices."""
+    """Robot on whose joints the drives act (spanning tree if it has loops), and indices of the coordinates in it."""
     if not robot.open_cuts:
         return robot, list(range(robot.n))
     return robot.opened, [robot.opened.independent.index(j) for j in robot.independent]

@@ -49,10 +49,11 @@ def excite(
 ) -> Excitation:
     """Optimise an excitation trajectory that respects every limit on a grid ten times finer than the samples.
 
-    family: `Fourier(duration, harmonics)` or `Spline(duration, pieces)`, whose `start` is not used.  limits: by
-    default those of `motion_limits`, including floor and self collision.  start: posture at both ends, by default near
-    the middle of the joint ranges; "any" leaves it to the search, as does a motion that is not from rest to rest.
-    after: previously recorded motions; the trajectory is the one that adds most to their information.
+    family: `Fourier(duration, harmonics)` or `Spline(duration, pieces)`; its field `start` is ignored.
+    limits: by default those of `motion_limits`, including floor and self-collision.  start: posture at both
+    ends, by default near the middle of the joint ranges; "any": the search chooses it, as it does for a
+    motion that is not from rest to rest. after: previously recorded motions; the trajectory adds as much as
+    possible to their information.
     """
     robot = as_robot(robot)
     _expect_options(family, limits, optimality, after, search)

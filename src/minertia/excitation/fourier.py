@@ -60,7 +60,7 @@ class Fourier(Declared, Family):
     frequency: float | None = option(
         None, "Fundamental frequency.", unit="Hz", above=0, otherwise="one period over the duration"
     )
-    rest: bool = option(True, "Start and end trajectories at rest.")
+    rest: bool = option(True, "Trajectories start and end at rest.")
     start: tuple[float, ...] | None = None
 
     @property

@@ -133,11 +133,11 @@ def motion_limits(
 ) -> MotionLimits:
     """Motion limits: those given, and those of the robot file where None is given.
 
-    position: one value or (n,) for plus and minus it, or (n, 2) for lower and upper.  Stricter limits of the file take
-    precedence, with a note, unless `beyond_file` states that the robot can do more than its file, which `run` never
-    accepts.  effort: None for those of the file if it has them and masses, True if it must have them, False for no
-    limit, or values.  effort_margin: fraction of it kept free.  workspace: floor, obstacles, boxes, and
-    self-collision.
+    position: one value or (n,) for symmetric limits (-value to value), or (n, 2) for lower and upper
+    limits.  Stricter limits of the file take precedence, with a note, unless `beyond_file` states that the
+    robot can do more than its file, which `run` never accepts.  effort: None for the limits of the file if
+    it has both these and masses, True if it must have them, False for no limit, or values.  effort_margin:
+    fraction of the effort limit that stays unused.  workspace: floor, obstacles, boxes, and self-collision.
     """
     robot = as_robot(robot)
     expect_one_of(workspace, (Workspace,), "workspace")
@@ -204,7 +204,7 @@ class _Told:
     missing: dict[str, str] = field(default_factory=dict)
 
     def within(self, what: str, values: Array) -> Array:
-        """Values (n,), replaced by the file's where it allows less; a zero in the file means unknown."""
+        """Values (n,), reduced to the limits of the file where these are lower; a zero in the file means unknown."""
         robot = self.robot
         file = np.array([getattr(robot.joints[j].limits, what) or np.nan for j in robot.independent], float)
         file = np.where(file >= SMALLEST, file, np.nan)
@@ -212,7 +212,7 @@ class _Told:
         return np.asarray(np.fmin(values, file))
 
     def note_wider(self, what: str, is_wider: NDArray[np.bool_]) -> None:
-        """Add a note on limits that are wider than the file's."""
+        """Add a note on limits that are wider than those of the file."""
         if is_wider.any():
             named = _listed([name for name, wider in zip(self.robot.coordinate_names, is_wider, strict=True) if wider])
             self.notes.append(
@@ -312,7 +312,7 @@ def _numbers(given: ArrayLike) -> Array:
 
 
 def per_joint(names: Sequence[str], what: str, given: ArrayLike, whose: str = "") -> Array:
-    """Finite value for each joint, from one for all or one each, shape (n,)."""
+    """Finite values (n,) from one value for all joints or one value per joint."""
     values = _numbers(given)
     if values.shape not in ((), (1,), (len(names),)) or not np.all(np.isfinite(values)):
         raise ShapeError(f"limits of {what} must be one finite number or {len(names)}, one per joint{whose}")

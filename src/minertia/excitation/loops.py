@@ -68,7 +68,10 @@ class _Corner(NamedTuple):
 
 
 class _Passive(NamedTuple):
-    """Limit of a passive joint: of its position about the middle of its range, or of its velocity."""
+    """Limit of a passive joint: of its position about the middle of its range, or of its velocity.
+
+    by_cosine: whether the position is known only by its cosine and sine.
+    """
 
     name: str
     what: str
@@ -80,10 +83,11 @@ class _Passive(NamedTuple):
 class LoopModel:
     """Margins of a robot's loops to singular postures, and of their passive joints to limits.
 
-    angle [deg]: required distance of transmission angles from 0 and 180 degrees.  general: loops without a closed
-    form. `rooms`, of angles, passive joints and these, are 1 if nothing is near, 0 at a limit and less beyond it, or
-    NaN where a loop does not close.  unlimited: passive joints without a range in the file.  left_out: loops whose
-    distance is not known.
+    angle [deg]: required distance of transmission angles from 0 and 180 degrees.  general: conditioning of
+    loops without a closed form. `rooms` are the margins of transmission angles, passive joints and general
+    loops: 1 if nothing is near, 0 at a limit and negative beyond it, NaN where a loop does not close.
+    unlimited: passive joints without a range in the file.  left_out: loops whose distance from singular
+    postures is not known.
     """
 
     def __init__(self, robot: Robot, angle: float = USUAL.transmission_deg) -> None:
@@ -134,7 +138,11 @@ class LoopModel:
         return self.rooms_and_pull(q, qd)[0]
 
     def rooms_and_pull(self, q: Array, qd: Array) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
-        """`rooms`, and a function that maps derivatives (N, limits) by the margins to those (N, n) by q and by qd."""
+        """`rooms`, and a function that propagates derivatives with respect to the margins back to q and qd.
+
+        The function maps derivatives (N, limits) to derivatives (N, n) with respect to q and (N, n) with
+        respect to qd.
+        """
         passive = self.graph.passive(q)
         with np.errstate(all="ignore"):
             y = np.asarray(self.forward(q, qd, *passive))
@@ -162,7 +170,7 @@ class LoopModel:
         return found
 
     def _rooms(self, y: Array) -> tuple[Array, list[Array]]:
-        """Margins, and the derivatives of each by its outputs."""
+        """Margins, and the derivatives of each margin with respect to its outputs."""
         count = len(self.corners)
         parts = [y[:, place] for place in self._places]
         found = [_room_of_sine(value, self.angle) for value in parts[:count]]
@@ -249,7 +257,7 @@ def _dyad_places(robot: Robot, cut: Cut) -> tuple[tuple[tuple[int, ...], Pose], 
 
 
 def _sides(tree: Robot, cut: Cut, seed: Sequence[Scalar]) -> tuple[tuple[tuple[int, ...], Pose], ...] | None:
-    """Three corners of a parallelogram, collinear joints counted once; None if the loop does not have four."""
+    """Three corners of a parallelogram; coincident joint axes count once, None if the loop has not four corners."""
     chains = cut_chains(tree, cut)
     hinges = [[(chain[: k + 1], HERE) for k in range(len(chain))] for chain in chains]
     around = [*hinges[0], (chains[0], cut.first_pose), *reversed(hinges[1])]

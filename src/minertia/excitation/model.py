@@ -34,9 +34,9 @@ STATE = ("q", "qd", "qdd")
 class StateGraph:
     """Graph whose inputs are a robot's positions (and rates), with the motion of its tree as expressions.
 
-    Loops without a closed form are closed numerically: `passive` holds their solution at given positions, and one
-    Newton step from there, which changes nothing, provides its derivatives.
-    names: of the inputs, those of `STATE` in their order.
+    Loops without a closed form are closed numerically: `passive` holds their solution at given positions,
+    and one Newton step from there, which changes nothing, provides its derivatives. names: names of the
+    inputs, in the order of `STATE`.
     """
 
     def __init__(self, robot: Robot, names: Sequence[str], graph: Graph | None = None) -> None:
@@ -60,7 +60,10 @@ class StateGraph:
         return BatchKernel(Program(name, self.graph, self.ports, (Port("y", shape),), tuple(outputs)))
 
     def backward(self, name: str, outputs: Sequence[Any]) -> BatchKernel:
-        """Kernel of derivatives (N, n) by each input of the weighted sum of outputs; weights (N, count) come last."""
+        """Kernel of the derivatives (N, n) of the weighted sum of outputs with respect to each input.
+
+        The weights (N, count) are the last input of the kernel.
+        """
         graph = self.graph
         adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
         slopes = [adjoints.get(x.id, 0.0) for port in self.names for x in graph.variables(port, self.n)]
@@ -106,11 +109,12 @@ class RegressorModel:
         return self._bench.state
 
     def vjp(self, weigh: Weigh, scale: Array) -> Array | None:
-        """Derivatives (3, N, n) with respect to `state` of the sum of weights times entries at fixed weights.
+        """Derivatives (3, N, n) with respect to `state` of the sum of weights times regressor entries.
 
-        weigh(G, blocks, weights) receives G = W' W with the rows of each joint times its scale (n,), before any
-        mixing, and fills in the weights of the blocks; None if it returns False.  The arrays, including the result,
-        are reused by the next call, as new memory would cost more than filling it.
+        weigh(G, blocks, weights) receives G = W' W, the rows of each joint multiplied by its scale (n,), before
+        any mixing, and fills in the weights of the blocks, which count as constants in the derivatives; None if
+        it returns False.  All arrays, including the result, are reused by the next call, as new memory would
+        cost more than filling it.
         """
         bench = self._bench
         assert bench is not None, "the state comes first"
@@ -154,7 +158,7 @@ class SlopedModel:
         return np.asarray(self.forward(q, qd, *self.graph.passive(q)))
 
     def vjp(self, q: Array, qd: Array, weights: Array) -> tuple[Array, Array]:
-        """Derivatives (N, n) of sum(weights * efforts) by q and by qd."""
+        """Derivatives (N, n) of sum(weights * efforts) with respect to q and to qd."""
         by_q, by_qd = self.backward(q, qd, *self.graph.passive(q), weights)
         return np.asarray(by_q), np.asarray(by_qd)
 

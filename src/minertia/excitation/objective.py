@@ -55,7 +55,7 @@ class ObjectiveValue(NamedTuple):
 
 
 class Objective:
-    """Objective criterion(G) + weight * barriers, for free coefficients of all joints, scaled to equal effect."""
+    """Objective criterion(G) + weight * barriers, as a function of the scaled free coefficients of all joints."""
 
     def __init__(self, problem: MotionProblem) -> None:
         self.problem = problem
@@ -100,7 +100,7 @@ class Objective:
         return True
 
     def _scaling(self) -> Array:
-        """Scaling (n, free, free) with coefficients = scale_j y_j; the rows of the limits are orthonormal in y."""
+        """Scaling matrices (n, free, free), coefficients = scale_j y_j: the mean square limit use is |y_j|^2."""
         scale = []
         for j in range(self.n):
             rows = self.limited / np.repeat(self.sizes[:, j], self.problem.n_samples)[:, None]
@@ -158,7 +158,7 @@ class Objective:
         return ObjectiveValue(value, rest + push, walls, u)
 
     def _limits_used(self, x: Array, state: Array) -> Array:
-        """Positions relative to the middle of their ranges, and rates, over their limits."""
+        """Use of each limit: positions relative to the middle of their ranges, and rates, divided by the limits."""
         u = (state - self.middle[:3, None, :]) / self.sizes[:3, None, :]
         if len(self.sizes) == 3:
             return np.asarray(u)
@@ -185,7 +185,7 @@ class Objective:
             return float(np.nanmin((1 - np.sign(du) * u) / np.abs(du)))
 
     def _box_wall(self, q: Array, slope_q: Array, weight: float) -> float:
-        """Barrier of the boxes for points; its gradient is added to that of the positions."""
+        """Barrier of the boxes for points; its gradient is added to `slope_q`, the gradient with respect to q."""
         if self.problem.points is None:
             return 0.0
         lower, upper = box_corners(self.problem.limits)
@@ -197,7 +197,7 @@ class Objective:
         return weight * wall
 
     def _loop_wall(self, state: Array, weight: float) -> tuple[float, Array | None]:
-        """Barrier of singular postures of loops and passive joint limits; gradients (2, N, n) by q and qd."""
+        """Barrier of singular postures of loops and passive joint limits; its gradients (2, N, n) for q and qd."""
         loops = self.problem.limits.loops
         if loops is None:
             return 0.0, None
@@ -220,7 +220,7 @@ class Objective:
         return wall
 
     def _clearance_wall(self, x: Array, weight: float) -> tuple[float, Array]:
-        """Barrier of distances to the floor, links and obstacles, and its gradient by the scaled unknowns."""
+        """Barrier of distances to floor, links and obstacles; its gradient with respect to the scaled unknowns."""
         clearance = self.problem.limits.clearance
         if clearance is None:
             return 0.0, np.zeros(x.size)
@@ -244,7 +244,8 @@ class Objective:
     ) -> tuple[float, Array] | None:
         """Criterion with the effort barrier, and its gradient (3, N, n); None if it has no value.
 
-        state: that of the model, filled in.  The gradient is the model's own array, valid until the next call.
+        state: the array `state` of the model, filled with the motion.  The gradient is an array of the model,
+        valid until the next call.
         """
         value, effort = INFINITE, _EffortSlopes(self.problem.effort)
 
@@ -266,7 +267,7 @@ class Objective:
         return value, slopes
 
     def _valued(self, criterion: Criterion, G: Array, sharpness: float) -> tuple[float, Array] | None:
-        """Criterion of the base parameters, with earlier recordings, and its derivative by G."""
+        """Criterion of the base parameters, with earlier recordings, and its derivative with respect to G."""
         M = self.mixing
         G = G if M is None else M.T @ G @ M
         found = criterion(G if self.problem.previous is None else G + self.problem.previous, sharpness)

@@ -85,7 +85,7 @@ class MotionSearch(Declared):
     n_samples: int = option(
         200, "Number of samples at which a trajectory is evaluated.", range=(1, MOST), key="samples", command="samples"
     )
-    patience: float = option(1.0, "Factor on the iterations of a search.", above=0, range=(0, 1e6))
+    patience: float = option(1.0, "Factor on the maximum number of iterations of a search.", above=0, range=(0, 1e6))
     come_from: tuple[float, ...] | None = option(
         None,
         "Present posture of the robot: approach and return trajectories are computed as well. An error is raised "
@@ -137,7 +137,7 @@ class Obstacle(Declared):
 class TableTop(Declared):
     """Table top that every link stays above."""
 
-    height: float = option(help="Height of its top in the base frame.", unit="m", range=(-LARGEST, LARGEST))
+    height: float = option(help="Height of the table top in the base frame.", unit="m", range=(-LARGEST, LARGEST))
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,8 +174,8 @@ class Workspace(Declared):
     )
     transmission_deg: float = option(
         20.0,
-        "Minimum distance of the angles between links of closed loops from 0 and 180 degrees, where the loops "
-        "are singular.",
+        "Minimum transmission angle: distance of the angles between links of closed loops from 0 and 180 degrees, "
+        "where the loops are singular.",
         unit="degrees",
         above=0,
         range=(0, 89.9),
@@ -240,7 +240,7 @@ class LimitOptions(Declared):
         range=(0, 0.999),
     )
     floor: bool | float | str | None = like(Workspace, "floor", help="Height in the base frame above which every "
-"link stays, or none; false in files.")  # fmt: skip
+"link stays, or none (in files: false).")  # fmt: skip
     table: TableTop | None = option(None, "Same as `floor`: a table with its `height`.", otherwise="none")
     self_collision: bool = like(Workspace, "self_collision")
     margin: float | None = like(Workspace, "margin")

@@ -19,8 +19,8 @@ RANGE = 0.8  # part of the ranges that is tried
 def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Array:
     """Start posture: the given one, the middle of the ranges, or the closest one with sufficient margin.
 
-    If no posture has it, 90 % of the largest margin found suffices; raises Infeasible if the largest is too
-    small.
+    If no posture has the required margin, 90 % of the largest margin found suffices; raises Infeasible if
+    that margin is too small.
     """
     if start is not None:
         return _given(checker, start)
@@ -79,16 +79,16 @@ def _climbed(checker: Checker, rng: np.random.Generator, q: Array) -> Array:
 
 
 def _off(checker: Checker, q: Array) -> Array:
-    """Normalised distance of postures (N, n) from the middle, modulo full turns.
+    """Normalised distance of postures (N, n) from the middle of the joint ranges.
 
-    It is 1 for one joint displaced by its range or by half a turn.
+    It is 1 for one joint displaced by half its range or by half a turn, whichever is less.
     """
     limits = checker.limits
     return np.asarray(np.linalg.norm((q - limits.middle) / np.minimum(limits.half, np.pi), axis=1))
 
 
 def _drawn_in(checker: Checker, q: Array, room: float) -> Array:
-    """Move each joint as close to the middle as the margin allows, the least important ones first."""
+    """Move each joint as close to the middle of its range as the margin allows, the least displaced first."""
     middle = checker.limits.middle
     for j in np.argsort(np.abs(q - middle) / checker.limits.half, kind="stable"):
         ways = np.linspace(0.0, 1.0, 21)

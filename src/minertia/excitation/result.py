@@ -29,10 +29,11 @@ NO_SIZE = "- the robot file has no value for this kind of parameter to compare t
 class Excitation:
     """Excitation trajectory and its predicted quality.
 
-    condition, scaled_condition: of the stacked base regressor at `n_samples` samples, with earlier recordings.
-    deviations: predicted standard deviations, for that many independent samples with the given noise [N m or N] per
-    joint; sizes: scales to compare them with (None without nominal parameters, nan where the file has no value of a
-    kind); deviations_before: of earlier recordings alone.  noise_basis: source of the noise.
+    condition, scaled_condition: condition numbers of the stacked base regressor at `n_samples` samples,
+    with earlier recordings.  deviations: predicted standard deviations, for that many independent samples
+    with the given noise [N m or N] per joint.  sizes: scales to compare them with (None without nominal
+    parameters, nan where the file has no value of a kind).  deviations_before: predicted standard
+    deviations from earlier recordings alone.  noise_basis: source of the noise.
     """
 
     base: BaseParameters
@@ -204,7 +205,7 @@ class Excitation:
         return [*lines, *self.size_lines()]
 
     def size_lines(self) -> list[str]:
-        """Explanation of "-" in place of a relative standard deviation, if any."""
+        """Explanation of "-" instead of a relative standard deviation, if any."""
         relative = self.relative_deviations
         return [NO_SIZE] * (relative is not None and bool(np.isnan(relative).any()))
 

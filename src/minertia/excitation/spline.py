@@ -54,7 +54,7 @@ class Spline(Declared, Family):
     duration: float = like(MotionShape, "duration")
     pieces: int = like(MotionShape, "pieces")
     degree: int = option(5, "Degree of the polynomial segments, 3 or 5.", range=(3, 5))
-    rest: bool = option(True, "Start and end trajectories at rest.")
+    rest: bool = option(True, "Trajectories start and end at rest.")
     start: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:

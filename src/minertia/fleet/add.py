@@ -44,8 +44,8 @@ NEW, KNOWN, EARLY, FAULT = "new", "known", "early", "fault"
 class LogTask:
     """One log to read.
 
-    day: date in its path.  known: content hashes of this robot with records already.  earlier: lengths and hashes
-    of earlier versions of this file.  since: the first day to include.
+    day: date in its path.  known: hashes of the log contents that this robot already has records of.
+    earlier: lengths and hashes of earlier versions of this file.  since: the first day to include.
     """
 
     log: LogSource
@@ -58,7 +58,10 @@ class LogTask:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Logs of one type for one worker; type: pickled, as workers cache derived data."""
+    """Logs of one robot type for one worker.
+
+    type: pickled robot type, as workers cache the data derived from it.
+    """
 
     type: bytes
     kind: str
@@ -70,8 +73,8 @@ class Batch:
 class AddedLog:
     """Result of one log: "new", "known" (recorded already), "early" (before the robot's first day), "fault".
 
-    content: SHA-256 of the log.  row: of the index.  replaces: hashes of contents that were a beginning of this one.
-    seconds: elapsed time; cpu: processor time.
+    content: SHA-256 of the log.  row: its row of the index.  replaces: hashes of earlier contents that this
+    log continues. seconds: elapsed time; cpu: processor time.
     """
 
     source: str

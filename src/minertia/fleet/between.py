@@ -20,8 +20,9 @@ SETTLED = 1e-8  # relative change of the spread in one round
 class Between:
     """Random-effects model b_i ~ N(mean, scatter + V_i) for the estimates b_i of robots with covariance V_i.
 
-    names: of the values.  mean, covariance: of the fleet's mean.  scatter: covariance between robots.  robots (N, p):
-    shrinkage estimate of each robot, regularised towards the mean as far as its own evidence is weak.
+    names: names of the values.  mean, covariance: mean of the fleet, and the covariance of this estimate.
+    scatter: covariance between robots.  robots (N, p): shrinkage estimate of each robot; the weaker its
+    evidence, the closer it is to the mean.
     """
 
     names: tuple[str, ...]

@@ -1,7 +1,8 @@
 """Calendar tree: evidence of many days, merged in an order determined only by the dates.
 
-Node (level, n) covers the days whose number >> level is n, days counted from the first of year 1.  So the bits of a
-merge depend neither on the order in which logs arrive nor on workers and restarts.
+Node (level, n) covers the days whose number >> level is n, days counted from the first of year 1.  So
+the rounding errors of a merge depend neither on the order in which logs arrive nor on workers and
+restarts.
 """
 
 from __future__ import annotations

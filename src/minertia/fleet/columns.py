@@ -1,8 +1,9 @@
 """Superset of regressor columns of a robot type, fixed once for all later fits.
 
-Inertial columns are those of the base parameters with rotors; a payload is a direction in them and needs no column.
-Each coordinate has its own columns of friction, temperature, load and stiffness: the rows of the table of effects with
-`fleet` set.  Direction-dependent Coulomb friction needs none: it is FC and OFF together wherever the joint moves.
+Inertial columns are those of the base parameters with rotors; a payload is a linear combination of them
+and needs no column.  Each coordinate has its own columns of friction, temperature, load and stiffness:
+the rows of the table of effects with `fleet` set.  Direction-dependent Coulomb friction needs none: FC
+and OFF together represent it wherever the joint moves.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ ROBOT = tuple(symbol for symbol, effect in FLEET.items() if effect.fleet == "rob
 
 @dataclass(frozen=True)
 class OwnColumn:
-    """Column of every coordinate: an effect with its constants; tag: distinguishes columns of one effect."""
+    """Regressor column that every coordinate has: an effect with its constants.
+
+    tag: suffix that distinguishes several columns of one effect.
+    """
 
     symbol: str
     tag: str
@@ -73,9 +77,10 @@ def own_columns(temperature: float = USUAL.temperature) -> tuple[OwnColumn, ...]
 class ColumnSet:
     """Superset of columns of a robot type.
 
-    model: the inertial unknowns.  reference: their fixed values, from which FCL takes the load of each joint.
-    temperature [degC]: reference temperature of friction.  rest [rad/s or m/s]: speed below which a joint counts as at
-    rest, and its effort is not used.  seen: for each effort, the inertial unknowns that act on it.  origin: text of
+    model: linear model of the inertial unknowns.  reference: their fixed values, from which FCL takes the
+    load of each joint.  temperature [degC]: reference temperature of friction.  rest [rad/s or m/s]: speed
+    below which a joint counts as at rest, and its effort is not used.  own: effect columns of every
+    coordinate.  seen: for each effort, indices of the inertial unknowns that act on it.  origin: text of
     the robot that the reference values are from.
     """
 
@@ -100,7 +105,7 @@ class ColumnSet:
 
     @cached_property
     def layout(self) -> EvidenceLayout:
-        """Names of all columns, and the columns of each effort: its own first, then the inertial ones."""
+        """Names of all columns, and the columns of each effort: effects of its coordinate, then inertial columns."""
         numbers = [j + 1 for j in self.robot.independent]
         mine = [f"{column.symbol}{j}{column.tag}" for j in numbers for column in self.own]
         width = len(self.own)
@@ -135,10 +140,11 @@ class ColumnSet:
         temperature: Array | None,
         direction: Array | None = None,
     ) -> tuple[list[Array], NDArray[np.bool_]]:
-        """Rows [columns | effort] of each effort, (N, k_i), zero where its joint is at rest; and a motion mask (N, n).
+        """Rows [columns | effort] of each effort, (N, k_i), and a mask (N, n) of the joints that move.
 
-        state: q, qd, qdd (N, n).  temperature (N, n) [degC], None if not logged: its columns are then zero.
-        direction (N, n): of motion, filtered like the efforts (`Motion.direction`); None: the sign of qd.
+        Rows are zero where the joint is at rest.  state: q, qd, qdd (N, n).  temperature (N, n): joint
+        temperatures [degC], None if not logged; their columns are then zero.  direction (N, n): direction of
+        motion, filtered like the efforts (`Motion.direction`); None: the sign of qd.
         """
         q, qd, qdd = state
         Y = self.model.columns(q, qd, qdd, samples=MANY)

@@ -47,12 +47,13 @@ class DayEffects:
 def learn_day_effects(streams: Sequence[LevelStream], windows: Sequence[tuple[int, int]]) -> DayEffects:
     """Estimate day effects over the training days of robots of one type, by maximum likelihood.
 
-    streams: of one joint, or of the load.  windows: first and last training day of each robot.
+    streams: level streams of one joint, or of the load, one per robot.  windows: first and last training
+    day of each robot.
     """
     if len(streams) < FEWEST_ROBOTS:
         raise MinertiaError(
             f"day effects need the training days of at least {FEWEST_ROBOTS} robots, not of {len(streams)}; give "
-            "a calibration of the same type"
+            "a calibration of the same robot type"
         )
     chosen = np.unique(np.linspace(0, len(streams) - 1, min(len(streams), MOST_ROBOTS)).astype(int))
     with one_thread():

@@ -1,7 +1,7 @@
 """Elimination of a robot's day-specific columns, with all days merged.
 
-If those columns are the first of each effort, as in records, the rows below them in a triangular factor are the
-evidence after elimination: packed factors are merged as they are stored.
+In records these columns are the first of each effort.  The rows below them in a triangular factor are
+then the evidence after elimination, so packed factors can be merged without unpacking.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from minertia.io.arrays import Array
 
 @dataclass(frozen=True)
 class WithoutDays:
-    """Evidence of all days after elimination of their own columns.
+    """Evidence of all days after elimination of the day-specific columns.
 
-    scores (D, k_i): of the days for each effort, at its own fit of all days (only the residual matters).  head: data
-    for back-substitution of the day values.
+    scores (D, k_i): scores of the days for each effort, at the fit of that effort over all days (only its
+    residual matters).  head: data for back-substitution of the day values.
     """
 
     evidence: FleetEvidence
@@ -61,9 +61,10 @@ def _general(stack: DayStack, names: Sequence[str], kept: Sequence[str]) -> With
 class _EffortPlan:
     """Indices of one effort in a packed record.
 
-    number: of the effort; start: of its triangular factor of `size` columns.  gone: names of its day columns, the
-    first ones.  head (e, kept + 1), square: indices of the head and of the triangle of the day columns; upper: of the
-    latter in a flat e x e matrix.  kept: indices of the remaining columns and of the effort.
+    number: index of the effort.  start, size: first index and number of columns of its triangular factor.
+    gone: names of its day columns, which come first.  head (e, kept + 1): indices of the rows of the day
+    columns.  square: indices of the triangle of the day columns; upper: indices of that triangle in a flat
+    e x e matrix.  kept: indices of the remaining columns and of the effort.
     """
 
     number: int

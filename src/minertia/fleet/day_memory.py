@@ -27,7 +27,7 @@ class DayMemory:
     memory: float = USUAL_MEMORY
 
     def of_mean(self, count: int) -> float:
-        """Variance of the mean of `count` days relative to that of one day."""
+        """Ratio of the variance of the mean of `count` days to the variance of one day."""
         if count < 1:
             return 1.0
         lag = np.arange(1, count)

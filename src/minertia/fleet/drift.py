@@ -90,9 +90,10 @@ class JudgedStream:
 class FleetAlarm:
     """Detected change.
 
-    change, deviation: relative to the learnt level (friction), or in kg (load), as `unit` says.  since: days between
-    which it began.  e: e-value; bound: probability of such a value by chance, for this stream alone.  cost: fraction
-    of the joint's effort limit that the change takes, None if limits are not known.
+    change, deviation: change and its standard deviation, relative to the learnt level (friction) or in kg
+    (load), see `unit`.  since: first and last day between which the change began.  e: e-value.  bound:
+    upper bound of the probability of such a value by chance, for this stream alone.  cost: fraction of the
+    joint's effort limit that the change takes, None if limits are not known.
     """
 
     robot: str
@@ -130,7 +131,10 @@ class FleetAlarm:
 
 @dataclass(frozen=True)
 class NotJudged:
-    """Robot or joint that was not assessed, and the reason; settling: only for some days after an event."""
+    """Robot or joint that was not assessed, and the reason.
+
+    settling: whether it is not assessed only because of the first days after an event.
+    """
 
     robot: str
     reason: str
@@ -330,7 +334,7 @@ def e_bh(values: Sequence[float], q: float) -> list[int]:
 class _JudgedType:
     """Assessment of one robot type.
 
-    first: first of all days.  newest: newest day of each robot.  Both are without excluded days.
+    first: first day of all robots.  newest: newest day of each robot.  Both ignore excluded days.
     """
 
     kind: StreamType

@@ -34,10 +34,11 @@ WIDER = 1.5  # by which a stated deviation of a step is widened
 class EProcess:
     """E-process of one stream on its monitored days.
 
-    days (W,): monitored days with logs.  e (W,): e-value of each day; raw: without clipping, for a watch list. since:
-    first day that the last e-value covers.  posterior (n,): of the start day of a step, over `starts`, and clipped:
-    the same with clipped innovations, which dates gradual changes earlier; change, deviation (p,): estimated step of
-    the levels and its standard deviation; causes (p,): log likelihood ratio of each level alone.
+    days (W,): monitored days with logs.  e (W,): e-value of each day.  raw (W,): e-value without clipping,
+    for a watch list.  since: first day that the last e-value covers.  posterior (n,): posterior probability
+    of each start day of a step, over `starts`.  clipped (n,): the same with clipped innovations, which
+    dates gradual changes earlier.  change, deviation (p,): estimated step of the levels and its standard
+    deviation.  causes (p,): log likelihood ratio of a step of each level alone.
     """
 
     days: NDArray[np.int_]

@@ -15,7 +15,11 @@ RANK = 1e-6  # of a column's length: less than that beside the columns before it
 
 @dataclass(frozen=True)
 class Head:
-    """Back-substitution of eliminated columns: R own = H [rest | effort], effort by effort."""
+    """Back-substitution of eliminated columns for each effort: R x = H (-r, 1) gives their values x.
+
+    names: names of the eliminated columns.  R: their triangular factor, Q R.  H: Q' [remaining columns |
+    effort].  r: values of the remaining columns.  rest: names of the remaining columns.
+    """
 
     names: tuple[tuple[str, ...], ...]
     R: tuple[Array, ...]  # (..., e, e)
@@ -38,9 +42,11 @@ class Head:
         return found
 
     def mean_slopes(self) -> Iterator[tuple[tuple[str, ...], Array, tuple[str, ...]]]:
-        """Names of own columns, mean derivatives (e, k - 1) of their values by the others, and the others' names.
+        """Mean sensitivity R^-1 H of the eliminated values to the remaining ones, for each effort.
 
-        For each effort, over the days with full rank of its own columns; efforts without such a day are skipped.
+        It is minus the mean derivative.  Yields the names of the eliminated columns, the matrix (e, k - 1), and the
+        names of the remaining columns.  The mean is over days on which the eliminated columns have full rank;
+        efforts without such a day are skipped.
         """
         for names, R, H, rest in zip(self.names, self.R, self.H, self.rest, strict=True):
             alive = np.all(np.einsum("dii->di", R) != 0, axis=1)

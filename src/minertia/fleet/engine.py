@@ -65,7 +65,7 @@ class HereEngine(Engine):
 
 
 class SubmittingEngine(Engine):
-    """Engine that submits jobs to an executor; most: jobs in flight."""
+    """Engine that submits jobs to an executor; most: largest number of jobs in flight."""
 
     def __init__(self, most: int, workers: int) -> None:
         self.most, self.workers = most, workers

@@ -71,7 +71,7 @@ def _event(row: Sequence[str], where: str) -> RobotEvent:
 
 
 def program_events(robot: str, days: Mapping[int, RobotDay]) -> tuple[RobotEvent, ...]:
-    """Days on which a robot's motion changes: by the program's name, else by histograms."""
+    """Days on which a robot's motion changes, detected by the program's name, else by histograms."""
     found: list[RobotEvent] = []
     usual: Array | None = None
     count, name = 0, ""

@@ -42,7 +42,7 @@ class EvidenceLayout:
         if len(set(self.names)) != len(self.names):
             raise MinertiaError("two columns of the record have the same name; give each column a unique name")
         if len(self.seen) != len(self.efforts):
-            raise ShapeError(f"there are {len(self.efforts)} efforts, but columns of {len(self.seen)}")
+            raise ShapeError(f"there are {len(self.efforts)} efforts, but column indices for {len(self.seen)}")
         for effort, own in zip(self.efforts, self.seen, strict=True):
             if list(own) != sorted(set(own)) or (own and not (own[0] >= 0 and own[-1] < len(self.names))):
                 raise ShapeError(
@@ -102,10 +102,11 @@ def _chosen(layout: EvidenceLayout, names: tuple[str, ...]) -> tuple[EvidenceLay
 class Stretches:
     """Statistics of the time blocks of a log, for standard deviations under correlated residuals, for any columns.
 
-    scores, diagonals: for each effort (B, columns), float32: W_b'(y_b - W_b beta0) at the log's own superset fit
-    beta0, and diag(W_b'W_b).  counts (B,): samples of each block.  correlation (efforts,): autocorrelation time of the
-    residuals [samples].  rest (efforts,): squared residual of each effort at beta0, over all blocks.  triangles: for
-    each effort (fewer blocks, any, columns + 1), the effort last; None if not stored.
+    scores, diagonals: for each effort (B, columns), float32: W_b'(y_b - W_b beta0) at the fit beta0 of this
+    log with all columns, and diag(W_b'W_b).  counts (B,): samples of each block.  correlation (efforts,):
+    autocorrelation time of the residuals [samples].  rest (efforts,): squared residual of each effort at
+    beta0, over all blocks.  triangles: for each effort, triangular factors (blocks, any, columns + 1) of
+    fewer blocks, the effort last; None if not stored.
     """
 
     scores: tuple[NDArray[np.float32], ...]
@@ -128,7 +129,7 @@ class Stretches:
     def fixed(self, known: Sequence[Array]) -> Stretches:
         """Statistics of efforts after subtraction of columns with these values.
 
-        Scores of the day's fit are unchanged.
+        Scores are unchanged, as they belong to the residual of the log's fit.
         """
         return replace(
             self,
@@ -243,7 +244,7 @@ class FleetEvidence:
         return FleetEvidence(layout, triangles, self.samples, stretches)
 
     def fixed(self, values: Mapping[str, float]) -> FleetEvidence:
-        """Evidence on the other columns, given known values of these."""
+        """Evidence on the other columns, with the columns in `values` fixed at these known values."""
         known = np.zeros(len(self.layout.names))
         for name, value in values.items():
             known[self.layout.index(name)] = value
@@ -278,7 +279,7 @@ class FleetEvidence:
     def merged(self, other: FleetEvidence) -> FleetEvidence:
         """Merged evidence of both; statistics of time blocks are kept if both have them.
 
-        The bits depend on the order: `calendar` merges in an order determined only by the dates.
+        Rounding errors depend on the order: `calendar` merges in an order determined only by the dates.
         """
         if other.layout != self.layout:
             raise MinertiaError(
@@ -346,8 +347,9 @@ class FleetEvidence:
     def unexplained(self, beta: Array) -> float:
         """Relative increase of the squared residual at beta over that of the superset fit.
 
-        It measures the contribution of excluded columns.  Above `LEFT_OUT` standard deviations from scores, which
-        belong to the superset fit, are unreliable; those from factors of time blocks are not affected.
+        It measures the contribution of excluded columns.  If it exceeds `LEFT_OUT`, standard deviations from
+        scores are unreliable, as scores belong to the superset fit; those from factors of time blocks are not
+        affected.
         """
         if self.stretches is None:
             raise MinertiaError("this record has no time blocks; standard deviations need records that contain them")

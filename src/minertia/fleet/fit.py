@@ -54,9 +54,10 @@ def fit_fleet(
 ) -> FleetFit:
     """Fit a type and its robots.
 
-    robots: stacks of days, each read once.  model: of the inertial unknowns, for the physically consistent fit.
-    one_day(robot): evidence with time blocks, for the standard deviations of robots with few days.  looked_at(robot):
-    stack of one of the robots that determine weights and effects; by default of `robots`.
+    robots: stacks of days, each read once.  model: linear model of the inertial unknowns, for the
+    physically consistent fit.  one_day(robot): evidence with time blocks, for the standard deviations of
+    robots with few days. looked_at(robot): stack of a robot from the sample that determines weights and
+    effects; default: taken from `robots`.
     """
     opts = options or FitOptions()
     if not robots:
@@ -109,7 +110,7 @@ def _mean_load(
 def _all_sums(
     robots: Mapping[str, Days], order: Sequence[str], levels: Levels, sigma: Array, options: FitOptions
 ) -> tuple[dict[str, RobotSums], dict[str, str]]:
-    """Sums of every robot; robots with other columns are named and excluded."""
+    """`RobotSums` of every robot, and the reasons for excluded robots, such as other columns."""
     wanted = set((*levels.day, *levels.robot, *levels.type))
 
     def some(names: Sequence[str]) -> list[tuple[str, RobotSums | str]]:
@@ -169,7 +170,7 @@ def _pooled(name: str, values: TypeValues, options: FitOptions, model: LinearMod
         return PooledType(name, values.names, values.values, deviation, values.robots)
     if model is None or model.names != values.names:
         raise MinertiaError(
-            f"the physically consistent fit of '{name}' needs the robot's own model of its inertial columns"
+            f"the physically consistent fit of '{name}' needs a linear model of the robot with the same columns"
         )
     space = physical_space(model)
     try:

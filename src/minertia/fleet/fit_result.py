@@ -24,9 +24,10 @@ FORMAT = 1  # of the JSON
 
 @dataclass(frozen=True)
 class RobotFit:
-    """Estimates of one robot; deviations are half widths of 95 % intervals over 1.96, NaN with too few days.
+    """Estimates of one robot with standard deviations (half width of the 95 % interval / 1.96).
 
-    days: first and last; count: number of days with logs.  not_shown: unidentifiable names, with a sentence each.
+    Standard deviations are NaN with too few days.  days: first and last day; count: number of days with
+    logs.  not_shown: unidentifiable names, with a sentence each.
     """
 
     robot: str
@@ -92,8 +93,9 @@ class PooledType:
 class FleetFit:
     """Fit of one type: shared values, each robot's values, and the variation between robots.
 
-    between: by joint, of the pair of viscous and dry friction; empty with fewer than three robots.  memory: of the
-    day values of friction.  faults: excluded robots, and the reasons.  damaged: unreadable records.
+    between: variation of viscous and dry friction between robots, by joint; empty with fewer than three
+    robots.  memory: autocorrelation of the day values of friction.  faults: excluded robots, and the
+    reasons.  damaged: unreadable records.
     """
 
     type: PooledType

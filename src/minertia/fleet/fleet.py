@@ -112,7 +112,10 @@ class Fleet:
         return self.store.stored_type(keys[name])
 
     def rows(self, robot: str | None = None, days: Days = None, type: str | None = None) -> list[IndexRow]:
-        """Index rows in use, one per record: of the types' current keys, without those in conflict."""
+        """Index rows in use, one per record, without records in conflict.
+
+        Only records made with the current settings (key) of their robot type are in use.
+        """
         first, last = day_span(days)
         every = self._present_rows()
         bad, _ = conflicts(every)
@@ -178,7 +181,7 @@ class Fleet:
         return fit_stored(self.store, self.stored_type(type), self.rows(robot, days, type), options)
 
     def model(self, fit: FleetFit, robot: str) -> IdentifiedModel:
-        """Model of one robot of a fit: its type's values, its payload relative to the mean, its own friction."""
+        """Model of one robot of a fit: values of its type, payload relative to the mean, friction of this robot."""
         return robot_model(self.stored_type(fit.type.name), fit, robot)
 
     def drift(
@@ -191,9 +194,9 @@ class Fleet:
     ) -> FleetDrift:
         """Detect changes of friction or load, with a false discovery rate of at most q.
 
-        options: further options besides q.  events: a file of maintenance and similar events; by default events.csv of
-        the store.  Assessments are stored, so that logs that arrive later do not change earlier verdicts; not so with
-        `days`, which assesses these days separately.
+        options: further options besides q.  events: a file of maintenance and similar events; by default
+        events.csv of the store.  days: assess only these days, separately.  Without `days`, assessments are
+        stored, so that logs that arrive later do not change earlier verdicts.
         """
         types, faults = [], []
         for name in self.store.fleet.keys:
@@ -216,7 +219,7 @@ class Fleet:
         return list({row.identity: row for row in every if row.identity in bad and first <= row.day <= last}.values())
 
     def _present_rows(self) -> list[IndexRow]:
-        """Index rows of the types' current keys; of each robot those of its declared type."""
+        """Index rows made with the current settings (keys) of the robot types, and of each robot's declared type."""
         known = self.store.fleet
         keys, described = set(known.keys.values()), FleetFile({}, known.robots)
         every = [row for row in self.store.index() if row.key in keys]

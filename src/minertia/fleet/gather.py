@@ -1,7 +1,7 @@
 """One pass over a log, in blocks: filtering, rows of the superset, and triangular factors of time blocks.
 
-Everything that determines the bits is fixed here: blocks of constant length from the start of a run, one thread, one
-kernel path.  Memory does not grow with the log.
+Everything that determines the rounding errors is fixed here: blocks of constant length from the start
+of a run, one thread, one kernel path.  Memory does not grow with the log.
 """
 
 from __future__ import annotations

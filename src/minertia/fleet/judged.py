@@ -33,8 +33,8 @@ GONE = "the store contains no valid log of it"
 class JudgedRobot:
     """Robot that was assessed.
 
-    key: of its records.  learnt: first and last training day.  newest: its newest day.  joints: for each joint,
-    or the load, the last report that assessed it.
+    key: key of its records.  learnt: first and last training day.  newest: its newest day.  joints: for
+    each joint, or the load, the last report that assessed it.
     """
 
     key: str
@@ -51,7 +51,7 @@ class JudgedBefore:
     records: Mapping[Record, bool] = field(default_factory=dict)
 
     def windows(self, key: str) -> dict[str, tuple[int, int]]:
-        """First and last training day of the robots whose records have a key."""
+        """First and last training day of the robots whose records have this key."""
         return {robot: own.learnt for robot, own in self.robots.items() if own.key == key[:SHORT]}
 
 
@@ -72,7 +72,7 @@ def record_of(row: IndexRow) -> Record:
 def counted_rows(rows: Iterable[IndexRow], doubted: Iterable[IndexRow], before: JudgedBefore) -> CountedRows:
     """Rows to assess: those assessed before, and new ones of days after the training days.
 
-    doubted: in conflict with others; those that were assessed before the others arrived stay in use.
+    doubted: rows that conflict with others; those that were assessed before the conflict arose stay in use.
     """
     kept = [row for row in doubted if record_of(row) in before.records]
     left_out, late = [], dict[str, list[str]]()
@@ -137,7 +137,7 @@ def judged_after(
 ) -> JudgedBefore:
     """Assessments after a report: assessed robots are updated, all others are unchanged.
 
-    keys: of the records of each type.
+    keys: key of the records of each robot type.
     """
     robots, now = dict(before.robots), set()
     for judged in found.streams:

@@ -1,8 +1,9 @@
 """Hierarchical model of unknowns: type (inertial), robot (temperature, load, low speeds), day (friction).
 
-Levels are eliminated from below: a day's rows with its own columns projected out go to its
-robot, those of the robot to the type; values are back-substituted.  As day values are free, a robot's coefficients are
-estimated from contrasts within days only, and a drift cannot leak into them.
+Levels are eliminated from below: the rows of a day, with its day columns projected out, are evidence
+for its robot; the rows of the robot, with its columns projected out, are evidence for the type; then
+values are back-substituted. As day values are free, a robot's coefficients are estimated from contrasts
+within days only, so that a drift does not bias them.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ SHOWN = 1e-7  # of the largest singular value, columns scaled to length 1
 class Levels:
     """Names of the columns of each level.
 
-    load (type's columns, any): 1 kg at the flange and, if the load's centre is not known, its first moments, in
-    terms of the type's columns; None: payloads do not differ between robots.
+    load: matrix (type's columns, 1 or more) of the effect of 1 kg at the flange and, if the load's centre
+    is not known, of its first moments, in the type's columns; None: payloads do not differ between robots.
     """
 
     day: tuple[str, ...]
@@ -50,7 +51,7 @@ class Levels:
 
     @classmethod
     def of(cls, layout: EvidenceLayout, symbols: Sequence[str] | None = None, load: Array | None = None) -> Levels:
-        """Assign columns to levels by their symbols; symbols: those of the own columns to use, default: all."""
+        """Assign columns to levels by their symbols; symbols: effects to use, default: all."""
         own = [n for n in layout.names if symbol_of(n) in (*DAY, *ROBOT)]
         wanted = own if symbols is None else [n for n in own if symbol_of(n) in symbols]
         inertial = tuple(n for n in layout.names if n not in own)
@@ -71,10 +72,11 @@ class Levels:
 
 @dataclass(frozen=True)
 class RobotSums:
-    """Robot after elimination of its days and own coefficients: evidence for its type, and back-substitution.
+    """Robot after elimination of its day and robot columns: evidence for its type, and back-substitution.
 
-    names, covariance: of the robot's own values (and the load), days as clusters, the type's values known.  up:
-    evidence over the type's columns.  heads: of the days, of the robot's columns and of the load.
+    names, covariance: names and covariance of the robot's values (and the load), with days as clusters and
+    known values of the type.  up: evidence over the type's columns.  day_head, own_head, load_head:
+    back-substitution of the day columns, of the robot's columns and of the load.
     """
 
     days: tuple[int, ...]
@@ -94,8 +96,8 @@ def robot_sums(stack: DayStack | PackedStack, levels: Levels, sigma: Array) -> R
 def many_sums(stacks: Sequence[DayStack | PackedStack], levels: Levels, sigma: Array) -> list[RobotSums]:
     """Eliminate the day and robot levels from the days of several robots with the same columns.
 
-    Noise levels weight the evidence after elimination of the days, and a load is a direction of the type's
-    columns: both are applied after the days are merged, where they cost next to nothing.
+    Noise levels weight the evidence after elimination of the days, and a load is a linear combination of
+    the type's columns.  Both are applied after the days are merged, where they cost little.
     """
     if stacks[0].layout.shares(set(levels.day)):  # their efforts become one, which has no noise level of its own
         stacks, sigma = [stack.weighted(sigma) for stack in stacks], np.ones(1)
@@ -126,8 +128,8 @@ def many_sums(stacks: Sequence[DayStack | PackedStack], levels: Levels, sigma: A
 class _LoadColumns:
     """Load columns appended to the columns of each effort.
 
-    layout: with these columns.  parts: for each effort, its load columns as a matrix (columns, loads) over its
-    own columns; None if the load does not act on it.
+    layout: layout that includes these columns.  parts: for each effort, its load columns as a matrix
+    (columns, loads) in terms of its other columns; None if the load does not act on it.
     """
 
     layout: EvidenceLayout
@@ -207,8 +209,8 @@ def shown_solution(R: Array) -> tuple[Array, Array]:
 class RobotValues:
     """Values of one robot, given those of its type.
 
-    own: values of the robot's columns (and the load); covariance: theirs, days as clusters.  days (D, columns):
-    values of the day columns; NaN where unidentifiable.
+    own: values of the robot's columns (and the load).  covariance: covariance of `own`, with days as
+    clusters.  days (D, columns): values of the day columns; NaN where unidentifiable.
     """
 
     own: dict[str, float]
@@ -230,7 +232,10 @@ def robot_values(sums: RobotSums, of_type: Mapping[str, float]) -> RobotValues:
 
 
 def _inverses(whole: DayStack, names: tuple[str, ...]) -> Array:
-    """Inverse information (robots, names, names) on each robot's values from all days, given its type's."""
+    """Inverse information matrices (robots, names, names) of each robot's values, from all days.
+
+    The values of its type are taken as known.
+    """
     robots, count = len(whole.days), len(names)
     A = np.zeros((robots, count, count))
     for rows, (mine, into) in zip(whole.rows, _found_in(whole.layout, names), strict=True):
@@ -246,9 +251,9 @@ def _inverses(whole: DayStack, names: tuple[str, ...]) -> Array:
 
 
 def _day_clusters(layout: EvidenceLayout, inverse: Array, scores: Sequence[Array], names: tuple[str, ...]) -> Array:
-    """Covariance of a robot's values given its type's: days as independent clusters.
+    """Covariance of a robot's values, with days as independent clusters and known values of its type.
 
-    inverse: inverse information of all days.  scores (D, k_i): of the days, for each effort.
+    inverse: inverse information of all days.  scores (D, k_i): scores of the days, for each effort.
     """
     z = np.zeros((len(scores[0]), len(names)))
     if len(z) < 2:

@@ -84,7 +84,7 @@ class AddOptions(Declared):
 
     workers: int | None = option(
         None,
-        "Number of local worker processes; 0 works in this process.",
+        "Number of local worker processes; 0: logs are read in this process.",
         range=(0, 10_000),
         command="workers",
         otherwise="one for each core",
@@ -92,7 +92,7 @@ class AddOptions(Declared):
     scheduler: str | None = option(None, "Address of the Dask scheduler.", command="scheduler", otherwise="none")
     stretches: str = option(
         "scores",
-        "What is stored per time block: scores, or also triangular factors.",
+        "Statistics stored per time block: score vectors, or these and triangular factors.",
         choices=STRETCHES,
         command="stretches",
     )
@@ -111,7 +111,7 @@ class FitOptions(Declared):
     )
     half_life: float | None = option(
         None,
-        "Half-life of the data.",
+        "Half-life of the exponential forgetting of past data.",
         unit="days",
         above=0,
         command="half-life",
@@ -119,9 +119,9 @@ class FitOptions(Declared):
     )
     load: Array | None = option(
         None,
-        "Inertial columns (columns, any) of 1 kg at the flange and of first moments, for robots with different "
-        "payloads: estimates of the type then include the mean payload, and a robot's payload is the difference "
-        "from it.",
+        "Payload directions (inertial columns, k): a mass of 1 kg at the flange, and optionally first moments. For "
+        "robots with different payloads: estimates of the type then include the mean payload, and a robot's payload "
+        "is the difference from it.",
     )
     physical: bool = option(False, "Also compute the best physically consistent parameters.", command="physical")
     workers: int = option(2, "Threads.", range=(1, 1000))
@@ -146,6 +146,6 @@ class DriftOptions(Declared):
     )
     today: int | None = option(
         None,
-        "Day of the report, as a day number.",
+        "Day of the report, as the ordinal number that `date.toordinal` returns.",
         otherwise="the day of the newest log that is not dated in the future",
     )

@@ -25,7 +25,7 @@ class StoreError(MinertiaError):
 class Outage(StoreError):
     """Remote storage does not answer; earlier writes are safe, and the operation can be repeated.
 
-    url: of the storage; passes: whether the outage may be transient.
+    url: URL of the storage; passes: whether the outage may be transient.
     """
 
     url: str = ""
@@ -134,7 +134,7 @@ def asked(url: str, ask: Callable[[], Result]) -> Result:
             if not left or not err.passes:
                 raise
             time.sleep(PAUSE)
-    raise AssertionError("the last try returns or raises")
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 class ToldFile:

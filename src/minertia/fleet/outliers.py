@@ -21,8 +21,8 @@ ROUNDS = 200
 class OutlierRobot:
     """Robot whose values are outliers among those of its type.
 
-    distance: squared, in units of scatter; p: p-value of this distance.  name, deviations: the most outlying
-    value, and its distance from the location in standard deviations.
+    distance: squared Mahalanobis distance from the location of the type; p: p-value of this distance.
+    name, deviations: the most outlying value, and its distance from the location in standard deviations.
     """
 
     robot: str
@@ -35,8 +35,8 @@ class OutlierRobot:
 def distances(values: Array, covariances: Array) -> tuple[Array, Array, Array]:
     """Squared robust distances d_i = r_i'(T + V_i)^-1 r_i, standardised residuals (N, p), and location.
 
-    Location and scatter T are estimated with Student weights; T is rescaled so that the median distance is that
-    of chi-square.
+    Location and scatter T are estimated with Student weights; T is rescaled so that the median distance
+    equals the median of the chi-square distribution.
     """
     count, p = values.shape
     if count < max(FEWEST, p + 2):
@@ -83,7 +83,8 @@ def outlier_robots(
 ) -> tuple[OutlierRobot, ...]:
     """Outlier robots at a false discovery rate of at most q (Benjamini and Hochberg), furthest first.
 
-    tables: of values that are tested together (those of a joint): robots, names, values (N, p), covariances (N, p, p).
+    tables: one table per group of values that are tested together (those of a joint): robots, names, values
+    (N, p), covariances (N, p, p).
     """
     worst: dict[str, _Found] = {}
     for robots, names, values, covariances in tables:

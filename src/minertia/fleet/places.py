@@ -1,4 +1,4 @@
-"""Storage of a store or logs: a local folder, or any fsspec file system (s3://, memory://).
+"""Storage of fleet stores and logs: a local folder, or any fsspec file system (s3://, memory://).
 
 Writes are atomic: in a folder by a temporary file that is synchronised and renamed; object stores write
 atomically by themselves.

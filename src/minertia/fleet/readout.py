@@ -304,9 +304,9 @@ def stream_type(stored: StoredType) -> StreamType:
 
 
 def load_directions(model: LinearModel) -> Array | None:
-    """Change of the inertial unknowns by 1 kg at the last link's frame, and by first moments of 1 kg m.
+    """Change of the inertial unknowns due to 1 kg at the last link's frame, and to first moments of 1 kg m.
 
-    Linearly dependent ones are omitted; None if the mass is unidentifiable.
+    Linearly dependent changes are omitted; None if the mass is unidentifiable.
     """
     link = model.robot.tip + 1
     found = np.stack([model.values({full_name(symbol, link): 1.0}) for symbol in ("M", "MX", "MY", "MZ")], axis=1)

@@ -63,12 +63,13 @@ DICTIONARIES = [
 class EvidenceRecord:
     """Stored statistics of one log of one robot.
 
-    day: of the plant's calendar.  content: SHA-256 of the log, length: its bytes.  key: of the robot type, with its
-    parts kinematics, columns, filter, units, kernels.  clock: "absolute" if stamps are seconds since 1970, else
-    "relative".  first, last: stamps [s].  samples: logged.  unexplained: per effort, relative residual of the superset
-    fit. positions, speeds (n, 33), temperatures (n, 16): histograms.  temperature (n,): mean [degC], empty if not
-    logged.  reach (3, n): lowest and highest position, highest speed.  programs: number -> samples.  load: mean,
-    lowest and highest mass [kg], empty if not logged.
+    day: date in the plant's calendar.  content: SHA-256 of the log, length: its size in bytes.  key: hash
+    of the settings of the robot type, with its parts kinematics, columns, filter, units, kernels.  clock:
+    "absolute" if stamps are seconds since 1970, else "relative".  first, last: first and last stamp [s].
+    samples: number of logged samples.  unexplained: per effort, relative residual of the superset fit.
+    positions, speeds (n, 33), temperatures (n, 16): histograms. temperature (n,): mean [degC], empty if not
+    logged.  reach (3, n): lowest and highest position, highest speed. programs: {program number: samples}.
+    load: mean, lowest and highest mass [kg], empty if not logged.
     """
 
     version: int

@@ -20,7 +20,8 @@ from minertia.io.notebook import plural
 def robot_fit(robot: str, values: RobotValues, sums: RobotSums, memory: DayMemory, half_life: float | None) -> RobotFit:
     """Mean values of a robot over its days, with standard deviations under autocorrelated day effects.
 
-    Its own values have standard deviations with days as clusters.
+    The standard deviations of the values that are constant over the days are cluster-robust, with days as
+    clusters.
     """
     count = len(sums.days)
     age = sums.days[-1] - np.array(sums.days)
@@ -57,7 +58,10 @@ def robot_fit(robot: str, values: RobotValues, sums: RobotSums, memory: DayMemor
 
 
 def _from_own(sums: RobotSums, names: Sequence[str]) -> Array:
-    """Variance of means over days due to the robot's own values, which is common to all days."""
+    """Variance of the means over days that is due to the uncertainty of the robot's constant values.
+
+    This error is common to all days, so that averaging over days does not reduce it.
+    """
     found, place = dict.fromkeys(names, 0.0), {name: k for k, name in enumerate(sums.names)}
     for own, J, rest in sums.day_head.mean_slopes():
         columns = [k for k, name in enumerate(rest) if name in place]

@@ -24,10 +24,10 @@ RECORD_VERSION = 3  # raised whenever the same log gives other numbers; older re
 class RobotType:
     """Type of robot in a fleet.
 
-    columns: signal columns of its logs, units and drive gains.  filter: of the signals, with a specified cut-off.
-    reference: robot whose inertial parameters give the load of load-dependent friction; None for the robot
-    itself. temperature [degC]: reference temperature of friction.  rest [rad/s or m/s]: speed below which a joint
-    counts as at rest.  zone: time zone of the calendar days.
+    columns: signal columns of its logs, units and drive gains.  filter: filter of the signals, with a given
+    cut-off.  reference: robot whose inertial parameters give the load of load-dependent friction; None for
+    the robot itself.  temperature [degC]: reference temperature of friction.  rest [rad/s or m/s]: speed
+    below which a joint counts as at rest.  zone: time zone of the calendar days.
     """
 
     name: str
@@ -57,7 +57,7 @@ class RobotType:
 
     @cached_property
     def column_set(self) -> ColumnSet:
-        """Superset of the regressor columns of its records."""
+        """All regressor columns that records of this type may contain."""
         return column_set(self.robot, self.reference, temperature=self.temperature, rest=self.rest)
 
     @cached_property

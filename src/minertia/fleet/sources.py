@@ -132,7 +132,7 @@ def _remote(url: str) -> Iterator[LogSource]:
 class LogContent:
     """Content of a log in a local file: path, SHA-256 and length in bytes.
 
-    starts: hashes of those given earlier contents that this content begins with.
+    starts: SHA-256 of each earlier, shorter version of the log that is a prefix of this content.
     """
 
     path: Path
@@ -143,9 +143,10 @@ class LogContent:
 
 @contextmanager
 def opened(log: LogSource, earlier: Sequence[tuple[int, str]] = ()) -> Iterator[LogContent]:
-    """Context with the content of a log; raises an error at the end if it changed meanwhile.
+    """Context manager that yields the content of a log; raises an error at exit if the log has changed.
 
-    A remote log is first copied, so that the hashed bytes are the ones that are read.
+    A remote log is first copied, so that the hashed bytes are the ones that are read.  earlier: length in bytes
+    and SHA-256 of earlier versions of the log.
     """
     if is_remote(log.url):
         with _spooled(log, earlier) as content:
@@ -198,7 +199,7 @@ def _spooled(log: LogSource, earlier: Sequence[tuple[int, str]]) -> Iterator[Log
 
 
 def _hashed(parts: Iterable[bytes], earlier: Sequence[tuple[int, str]]) -> tuple[str, int, tuple[str, ...]]:
-    """SHA-256 and number of all bytes, and the hashes of the earlier contents that they begin with."""
+    """SHA-256 of all bytes, their number, and the hashes of the earlier versions that are a prefix of them."""
     whole, length, starts = hashlib.sha256(), 0, []
     waiting = sorted((size, digest) for size, digest in earlier if size > 0)
     for data in parts:

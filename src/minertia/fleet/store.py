@@ -132,7 +132,7 @@ class EvidenceStore:
             ) from None
 
     def stored_type(self, key: str) -> StoredType:
-        """The type that records of a key were made for."""
+        """Robot type for which the records with this key were made."""
         if key not in self._types:
             name = f"{KINDS}/{key[:16]}.toml"
             with _sentences(self.place.url):
@@ -318,7 +318,7 @@ def _may_hold(metadata: Any, group: int, robot: str | None) -> bool:
 
 
 class _sentences:
-    """Context that converts errors of a file system or server to one-sentence errors about the store."""
+    """Context manager that converts file system and server errors to one-sentence errors about the store."""
 
     def __init__(self, url: str) -> None:
         self.url = url

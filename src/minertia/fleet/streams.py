@@ -1,7 +1,8 @@
 """Streams: daily levels of friction and load of robots, relative to each robot's training period.
 
-Daily estimates use the type's and the robot's values of the training days, with all day columns and the load in one
-fit.  The columns of a day are grouped: viscous and dry friction, each scaled as a whole with the learnt ratios.
+A daily estimate fixes the values of the type and the robot at those of the training days; one fit
+contains all parameters that vary from day to day, and the load.  Viscous and dry friction are scaled by
+one factor each, with the ratios of their coefficients fixed at the learnt ones.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ UNCLEAR = 0.25  # deviation of a day's level, over the level, from which a progr
 class StreamType:
     """Settings of the streams of a robot type.
 
-    load (inertial columns, any): 1 kg at the flange, and corresponding first moments; None if it is not monitored.
-    moving_mass [kg]: of all links.  symbols: of the own columns in use; default: all.
+    load (inertial columns, any): parameters of 1 kg at the flange, and of the corresponding first moments;
+    None if the load is not monitored.  moving_mass [kg]: total mass of the links.  symbols: symbols of the
+    robot-specific columns in use; default: all.  efforts, speeds: limits of the joints.
     """
 
     name: str
@@ -60,9 +62,11 @@ class StreamType:
 class LevelStream:
     """Daily levels of viscous and dry friction of a joint, or of the load.
 
-    joint: None for the load.  days (D,), y (D, p): levels relative to the learnt one, less 1 (load: kg over the moving
-    mass, less the learnt).  V (D, p, p): covariance of each day's own noise.  common (D p, D p): covariance common to
-    all days, from the robot's fixed values.  warm (D,): temperature over 10 K, less the learnt mean; 0 if unknown.
+    joint: None for the load.  days (D,).  y (D, p): relative deviations of the friction levels from the
+    learnt ones; for the load, its deviation from the learnt load [kg] divided by the moving mass.  V (D, p,
+    p): noise covariance of each day.  common (D p, D p): covariance common to all days, due to the robot's
+    constant values.  warm (D,): deviation of the temperature from its mean in the training period, divided by
+    10 K; 0 if unknown.
     """
 
     robot: str
@@ -78,7 +82,7 @@ class LevelStream:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of the levels: those of viscous and dry friction, or of the load."""
+        """Names of the levels: viscous and dry friction, or the load."""
         return (LOAD,) if self.joint is None else ("viscous friction", "dry friction")
 
 
@@ -268,8 +272,8 @@ def robot_streams(robot: str, days: Mapping[int, RobotDay], kind: StreamType, le
 class _Design:
     """Grouped regressor columns of a robot's days: viscous, dry and offset of each joint, and loads.
 
-    y: efforts less the known contributions.
-    X (D, rows, columns of the joint), y (D, rows), C (D, rows, the robot's own columns) for each joint.
+    For each joint: X (D, rows, columns of the joint); y (D, rows), the efforts less the known contributions;
+    C (D, rows, columns of the robot's constant values).
     """
 
     days: tuple[int, ...]
@@ -366,7 +370,7 @@ def _day_fits(design: _Design) -> _DayFits:
 def _inflation(
     design: _Design, fit: _DayFits, evidence: Sequence[FleetEvidence], inside: Sequence[int], sigma: Array
 ) -> Array | None:
-    """Ratio of the level variance by block scores to that for white residuals, mean over the training days."""
+    """Variance of the levels from block scores over that for white residuals, averaged over the training days."""
     ratios = []
     for own, k in zip(evidence, inside, strict=True):
         if own.stretches is None:
@@ -419,7 +423,7 @@ def _joint_stream(
 def _load_stream(
     robot: str, design: _Design, fit: _DayFits, inflation: Array, warm: Array, inside: Sequence[int], kind: StreamType
 ) -> LevelStream | None:
-    """Stream of the load at the flange, over the moving mass."""
+    """Stream of the load at the flange, divided by the moving mass."""
     if not design.loads:
         return None
     unit, k = kind.moving_mass, 3 * len(design.joints)

@@ -65,7 +65,7 @@ def triangle_spread(R: Array, stretches: Array, length: int) -> Spread:
 
 
 def _stated(S: Array, white: Array, freedom: Array, length: int, stretches: int) -> Spread:
-    """Spread of a covariance, with standard deviations of at least 0.1 of those for white noise.
+    """`Spread` from a covariance, with standard deviations of at least 0.1 of those for white noise.
 
     Few degrees of freedom (few blocks) widen it by the quantile of Student's t relative to the normal one.
     """

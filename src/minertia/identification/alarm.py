@@ -37,14 +37,15 @@ class AlarmThresholds:
 def observer_thresholds(residual: ArrayLike, rate: float, gain: float, per_hour: float = 1.0) -> AlarmThresholds:
     """Thresholds for the output r of the program `momentum_observer`.
 
-    residual (N, n): measured less predicted efforts of free motion [N m or N], unfiltered, sampled at `rate` [Hz].
-    gain [1/s]: of the observer, so that r is the residual after a first-order filter.  per_hour: false alarms of all
-    joints together in an hour of such motion.
+    residual (N, n): measured less predicted efforts of free motion [N m or N], unfiltered, sampled at `rate`
+    [Hz]. gain [1/s]: observer gain; r is the residual after a first-order low-pass with this bandwidth.
+    per_hour: false alarms of all joints together in an hour of such motion.
 
-    Of the peaks of |r| above its 90 % quantile, some time constants apart, the twenty highest are assumed to have an
-    exponential tail: their rate at a height b above the next lower one is exp(-b / mean excess), with a mean excess
-    one standard deviation larger than theirs.  Tails of friction and noise decay faster, so that the rate is an upper
-    bound. Lower peaks are no evidence for the highest if these come from something rare, such as a joint that sticks.
+    The peaks of |r| above its 90 % quantile, some time constants apart, are sorted.  The twenty highest are
+    assumed to have an exponential tail: their rate at a height b above the 21st is proportional to exp(-b /
+    mean excess), with a mean excess one standard deviation larger than the estimated one.  Tails of friction
+    and noise decay faster, so that the rate is an upper bound.  Lower peaks carry no information on the
+    highest ones if these have a rare cause, such as a joint that sticks.
     """
     e = np.asarray(residual, float)
     _check(e, rate, gain, per_hour)

@@ -1,8 +1,8 @@
-"""Bands of predictions from samples, and how much of what was measured they hold.
+"""Prediction bands from posterior samples of a model, and their coverage of the measured outputs.
 
-The band of values holds the output that the model has without noise: it is as wide as the values are uncertain.  The
-band of prediction holds what a log shows: the residuals of the fit are added, widened by the conformal factor that
-covered held-out logs (Vovk, Gammerman, Shafer 2005).
+The band "values" contains the noise-free output of the model: its width is due to the uncertainty of the
+parameters.  The band "prediction" contains the measured output: it adds the residuals of the fit, scaled
+by the conformal factor that covered held-out logs (Vovk, Gammerman, Shafer 2005).
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Band:
 class LogBands:
     """Both bands of a log: times t [s], measured outputs (N, outputs), and the bands by name.
 
-    draws: robots that were simulated; fell_over: those of them whose simulation diverged.
+    draws: number of posterior samples that were simulated; fell_over: number of these simulations that
+    diverged.
     """
 
     log: str
@@ -85,11 +86,11 @@ def predict_bands(
     drop_torn: bool = False,
     tell: Tell = silent,
 ) -> tuple[LogBands, ...]:
-    """Bands of logs, read with the settings of the model's own logs; level: share that a band is to hold."""
+    """Prediction bands for logs, read with the settings of the model's campaign; level: nominal coverage."""
     if not 0 < level < 1:
         raise InputError(f"the level of a band must be above 0 and below 1, not {level:g}")
     if len(samples) < FEWEST_FOR_BANDS:
-        raise InputError(f"a band needs at least {FEWEST_FOR_BANDS} robots, not {len(samples)}: draw more with --n")
+        raise InputError(f"a band needs at least {FEWEST_FOR_BANDS} samples, not {len(samples)}; draw more with --n")
     kind = kind_of_model(samples.model)
     chosen = np.unique(np.linspace(0, len(samples) - 1, kind.band_draws).round().astype(int))
     values = np.concatenate([(samples.best @ samples.unknowns.T)[None], samples.unknown_values(chosen)])
@@ -98,12 +99,12 @@ def predict_bands(
 
 
 def _bands(samples: Samples, drawn: DrawnOutputs, level: float) -> LogBands:
-    """Both bands of one log; that of prediction only where the model records its residuals."""
+    """Both bands of one log; the prediction band is omitted if the model does not contain its residuals."""
     finite = np.array([bool(np.isfinite(own).all()) for own in drawn.predicted])
     own = drawn.predicted[finite]
     if len(own) < FEWEST_FOR_BANDS // 2:
         raise InputError(
-            f"{drawn.log}: {len(finite) - len(own)} of {len(finite)} simulations diverge: there is no band"
+            f"{drawn.log}: {len(finite) - len(own)} of {len(finite)} simulations diverge, so no band can be computed"
         )
     ends = np.quantile(own, [(1 - level) / 2, (1 + level) / 2], axis=0)
     bands = {"values": Band(ends[0], ends[1])}

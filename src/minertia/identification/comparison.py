@@ -28,11 +28,12 @@ LEFT_OUT = ("name", "joints")  # of a campaign's record: no settings
 
 @dataclass(frozen=True)
 class ComparedValue:
-    """One parameter in two models, None if a model lacks it; apart: difference over its standard deviation.
+    """One parameter in two models, None if a model lacks it.
 
-    p: p-value of the difference, corrected for multiple tests (Holm); None if one model lacks the parameter, or
-    has other effects at that joint, which changes its meaning.  The standard deviation of the difference assumes
-    independent fits: differences between fits of the same logs are understated.
+    apart: difference divided by its standard deviation.  p: p-value of the difference, corrected for multiple
+    tests (Holm); None if one model lacks the parameter, or has other effects at that joint, which changes its
+    meaning.  The standard deviation of the difference assumes independent fits; for fits of the same logs it
+    is too large, so that differences appear less significant than they are.
     """
 
     name: str

@@ -81,11 +81,11 @@ def identify(
 ) -> Identification:
     """Identify a robot from its logs: paths, recordings or motions; or run a `Campaign` with all options.
 
-    validate: validation logs.  effects: besides the links' inertia (None: the campaign's, else selected). Logs of
-    commands (`q_cmd1`) without efforts are fitted through a model of the position servos (`Campaign.command`).
-    estimator: by name, or an object.  fix: parameters whose values are known, by full name.  joints: those whose
-    efforts are used, by name or number from 1.  tell: progress callback.  `minertia identify` calls this
-    function.
+    validate: validation logs.  effects: effects to fit in addition to link inertia (None: those of the
+    campaign, else selected by cross-validation).  Logs of commands (`q_cmd1`) without efforts are fitted
+    through a model of the position servos (`Campaign.command`).  estimator: its name, or an object.  fix:
+    parameters whose values are known, by full name.  joints: joints whose efforts are used, by name or number
+    from 1.  tell: progress callback. `minertia identify` calls this function.
     """
     given: dict[str, Any] = {"effects": effects, "estimator": estimator, "fix": fix, "joints": joints}
     stated = {key: value for key, value in given.items() if value is not None}

@@ -45,9 +45,9 @@ class Curves:
 
     Values are NaN where nothing was measured.
 
-    nominal: prediction by the robot file, None if it has no masses.  patterns: positions and velocities (N,
-    outputs) at these times, NaN if an output is not that of a joint.  friction: measured and modelled friction
-    part of the effort, None if the model has no friction.  over: label of the abscissa.
+    nominal: prediction by the robot file, None if it has no masses.  patterns: joint positions and velocities
+    (N, outputs) at these times, NaN for an output that does not belong to a joint.  friction: measured and
+    modelled friction part of the effort, None if the model has no friction.  over: label of the abscissa.
     """
 
     t: Array
@@ -107,7 +107,7 @@ class PredictedLog(ABC):
         """Measured and predicted outputs; None if there is nothing to draw."""
 
     def arrows(self) -> ErrorArrows | None:
-        """Errors to draw as arrows on the robot; None where readings are no positions."""
+        """Position errors to draw as arrows on the robot; None if readings are not positions."""
         return None
 
     def nominal(self) -> Residuals | None:
@@ -117,9 +117,10 @@ class PredictedLog(ABC):
 
 @dataclass(frozen=True)
 class DrawnOutputs:
-    """Outputs of one log, measured (N, outputs) at times t [s], and predicted by several robots (draws, N, outputs).
+    """Outputs of one log, measured (N, outputs) at times t [s], and predicted for posterior samples.
 
-    best: as the most probable robot predicts them.  NaN where a simulation diverged.
+    predicted (draws, N, outputs): prediction for each sample of the unknowns.  best: prediction for the most
+    probable values.  NaN where a simulation diverged.
     """
 
     log: str
@@ -181,13 +182,13 @@ class ModelParts:
 
 
 class Problem(ABC):
-    """Identification problem of a campaign: its logs, read, and its unknowns, without a fit.
+    """Identification problem of a campaign: its logs, already read, and its unknowns, without a fit.
 
-    kind: its key in `KINDS`.  measure: reference quantity of residuals, with the limits of a good model.
-    has_efforts: whether its logs must have efforts.  title: what its pages are called.
-    band_draws: number of robots whose predictions make a band.
-    campaign: with all log-dependent options determined.  logs, unseen: fitted logs, and validation logs.
-    ladder: forward selection of effects, None if they were specified.
+    kind: its key in `KINDS`.  measure: reference quantity of residuals, with the thresholds of a good model.
+    has_efforts: whether its logs must have efforts.  title: title of its reports.  band_draws: number of
+    posterior samples whose predictions form a band.  campaign: with all log-dependent options determined.
+    logs, unseen: fitted logs, and validation logs.  ladder: forward selection of effects, None if they were
+    specified.
     """
 
     kind: ClassVar[str]
@@ -230,7 +231,7 @@ class Problem(ABC):
     def linear_rows(self) -> tuple[Observation, Observation | None]:
         """Linear regression equations of fitted and of validation logs; raises an error if the kind has none."""
         raise self.refused(
-            "rows of efforts, in which contributions of values are counted",
+            "effort equations, from which contributions of parameters are computed",
             "check the standard deviations in result.parameters, or fix a value and compare the residuals of "
             "validation logs",
         )
@@ -269,7 +270,7 @@ class Problem(ABC):
         """Estimate the unknowns."""
 
     def settled(self, estimate: Estimate) -> Problem:
-        """Problem with the choices that its fit made."""
+        """Problem with the choices made during its fit."""
         return self
 
     @abstractmethod
@@ -315,13 +316,14 @@ class Problem(ABC):
         return ()
 
     def exports(self, estimate: Estimate) -> dict[str, dict[str, Any]]:
-        """Robots for files of other programs, by name of the export target, if they differ from the model's own."""
+        """Robots for files of other programs, by export target, if they differ from the model's robot."""
         return {}
 
     def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """What its models keep to draw robots from: `Shown` and `ResidualNoise` as plain data, {} where there is none.
+        """Posterior data stored in a model, from which robots are sampled; {} if the kind has none.
 
-        Without `shown`, values and covariance of the model are all that the logs show.
+        Contents: `Shown` and `ResidualNoise` as plain data.  Without an entry "shown", the posterior is given by
+        the values and the covariance of the model.
         """
         return {}
 
@@ -341,13 +343,16 @@ class Problem(ABC):
     def predict_logs(
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedLog, ...]:
-        """Predict logs with a model, read with the settings of its own logs."""
+        """Predict logs with a model; they are read with the settings of its campaign."""
 
     @classmethod
     def predict_draws(
         cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> Iterator[DrawnOutputs]:
-        """Predict logs with rows of the fit's unknowns, the most probable ones first; refused where it has none."""
+        """Predict logs for each row of `values`, a sample of the unknowns, the most probable one first.
+
+        Raises an error if the kind of problem has no posterior.
+        """
         raise cls.refused("posterior of robots", EFFORTS_INSTEAD)
 
     @classmethod
@@ -362,7 +367,7 @@ class Problem(ABC):
 
     @abstractmethod
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
-        """Write the additional files to a folder `draft` that becomes `out`; notes: what they cannot represent."""
+        """Write the additional files to a folder `draft` that becomes `out`; returns notes on omitted content."""
 
     @classmethod
     def refused(cls, what: str, instead: str) -> InputError:

@@ -37,12 +37,13 @@ ROUNDING = 1e-6  # of eigenvalues of correlations
 class Model(ABC):
     """Fitted values and the evidence for them: the result that every kind of problem saves.
 
-    beta, covariance: of the values `names`.  parameters: evidence for each value, as plain data.  evidence:
-    residuals, verdict and how the model was computed.  campaign: how its logs were read, filtered and evaluated.
-    made_of: names and digests of the files that the command which wrote it has read.  is_physical: whether masses
-    and inertias are physically consistent.  without_efforts: for a model that does not predict efforts, what it
-    contains instead and what to do.  exports: for targets of `robot.targets` by name, effects and standard
-    parameters of the best robot that such a file can represent, and its residuals.
+    beta, covariance: values of `names`, and their covariance.  parameters: evidence for each value, as plain
+    data. evidence: residuals, verdict and how the model was computed.  campaign: how its logs were read,
+    filtered and evaluated.  made_of: names and digests of the files read by the command that wrote the model.
+    is_physical: whether masses and inertias are physically consistent.  without_efforts: message of a model
+    that does not predict efforts: its content, and what to do instead.  exports: for targets of
+    `robot.targets` by name, effects and standard parameters of the best robot that such a file can represent,
+    and its residuals.
     """
 
     without_efforts: ClassVar[str] = ""
@@ -98,7 +99,7 @@ class Model(ABC):
         return replace(self, exports=exports) if exports else self  # type: ignore[type-var]
 
     def to_robot(self, target: str = "") -> Robot:
-        """Robot with all identified parameters, as `robot`; target: the file format it is for."""
+        """Robot with all identified parameters, same as `robot`; target: file format to be written."""
         return self.robot
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
@@ -121,8 +122,8 @@ class Model(ABC):
 class IdentifiedModel(Model):
     """Linear model with parameter values.
 
-    standard: all standard parameters; if is_physical, those of a physically consistent robot, which increases the
-    sum of squares by the fraction evidence["standard_excess"].  All else is as in `Model`.
+    standard: all standard parameters; if is_physical, those of a physically consistent robot, which increases
+    the sum of squares by the fraction evidence["standard_excess"].  The other fields are those of `Model`.
     """
 
     linear: LinearModel
@@ -179,7 +180,7 @@ class IdentifiedModel(Model):
         return predict(self.linear, self.beta, motion)
 
     def to_robot(self, target: str = "") -> Robot:
-        """Identified `robot`; for a target ("urdf", "mjcf"), the best robot that such a file can hold, if known."""
+        """Identified `robot`; for a target ("urdf", "mjcf"), the best robot that its format can represent."""
         return exported_robot(self.nominal, self.exports[target]) if target in self.exports else self.robot
 
     def tables(self) -> dict[str, Any]:
@@ -209,15 +210,15 @@ def with_efforts(model: Model, verb: str = "this") -> IdentifiedModel:
     """Return the model if it predicts efforts; else raise an error that states what to do instead."""
     if isinstance(model, IdentifiedModel):
         return model
-    raise InputError(f"{verb} needs a model of efforts, and {model.without_efforts}")
+    raise InputError(f"{verb} needs a model of efforts, but {model.without_efforts}")
 
 
 @dataclass(frozen=True)
 class ModelWithoutEfforts(Model):
-    """Model whose values are not parameters of the robot's efforts, beside a described robot.
+    """Model whose values are not parameters of the robot's efforts, together with the robot of the file.
 
-    described: the robot of the file.  values: names of `beta` and `covariance`.  found: data for predictions by
-    this kind of problem, as plain data, in the table `table` of its file.
+    described: the robot of the file.  values: names of the entries of `beta` and `covariance`.  found: data for
+    predictions by this kind of problem, as plain data, in the table `table` of its file.
     """
 
     table: ClassVar[str]

@@ -55,7 +55,7 @@ def read_model(path: str | Path) -> Model:
 
 
 def parse_model(text: str, path: str | Path) -> Model:
-    """Read a model from the text of its file; path: what errors call it."""
+    """Read a model from the text of its file; path: name of the file in error messages."""
     try:
         document = toml_document(text)
     except DocumentError as err:

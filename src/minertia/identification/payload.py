@@ -42,11 +42,12 @@ def identify_payload(
 ) -> Payload:
     """Identify the payload of some logs, relative to the robot in the unloaded logs or model.
 
-    unloaded: a campaign of logs without the payload, or an identified model or its file.  at: link or frame in
-    which the payload is given; default: the last link's own (or the flange, if that is on another link, as with a
-    multi-fingered hand).  columns: of the loaded logs, if they differ from those of the model.  physical: make
-    the result physically consistent.  flange: the frame of the fields for controllers, if the file does not name
-    it as one (tool0, flange ...): its name, or x, y, z [m] and roll, pitch, yaw [rad] in the frame `at`.
+    unloaded: a campaign of logs without the payload, or an identified model or its file.  at: link or frame
+    in which the payload is given; default: the frame of the last link (or the flange, if that is on another
+    link, as with a multi-fingered hand).  columns: column map of the loaded logs, if it differs from that of
+    the model.  physical: make the result physically consistent.  flange: the frame of the fields for
+    controllers, if the file does not name it as one (tool0, flange ...): its name, or x, y, z [m] and roll,
+    pitch, yaw [rad] in the frame `at`.
     """
     known = unloaded if isinstance(unloaded, Campaign) else _whole_model(unloaded)
     at = load_frame(known.robot, flange if at is None and isinstance(flange, str) else at)

@@ -38,11 +38,12 @@ AT_JOINTS = {"armature": "IA", "damping": "FV", "frictionloss": "FC"}
 class Samples:
     """Robots drawn from the posterior of a model.
 
-    names: of the values: standard parameters, further effects, gains and delay of servos.  x (N, values): draws, one
-    row a robot.  best: the most probable robot.  prior_share: share of the prior in each value, from 0 (the logs
-    determine it) to 1 (the logs do not show it).  unknowns (unknowns, values): the fit's unknowns as combinations of
-    the values.  prior: what was assumed.  drawn: seed and quality of the draws.  noise: of the outputs about
-    predictions; None where the model does not record it.
+    names: names of the parameters: standard parameters, further effects, gains and delay of servos.  x (N,
+    parameters): draws, one row per robot.  best: the most probable robot.  prior_share: influence of the
+    prior on each parameter, from 0 (the logs determine it) to 1 (the logs contain no information on it).
+    unknowns (unknowns, parameters): the fit's unknowns as linear combinations of the parameters.  prior:
+    settings of the prior.  drawn: seed and quality of the draws.  noise: residual statistics of predictions;
+    None if the model does not contain them.
     """
 
     model: IdentifiedModel
@@ -66,22 +67,22 @@ class Samples:
         )
 
     def values(self, name: str) -> Array:
-        """Draws (N) of a value by name; zeros for one that the model does not have."""
+        """Draws (N,) of a parameter by name; zeros for a parameter that the model does not have."""
         return self.x[:, self.names.index(name)] if name in self.names else np.zeros(len(self.x))
 
     def standard(self, k: int | None = None) -> dict[str, float]:
-        """Standard parameters and effects of a robot by name; None: of the most probable one."""
+        """Standard parameters and effects of robot k by name; None: of the most probable robot."""
         row = self.best if k is None else self.x[k]
         count = len(self.model.linear.standard)
         return dict(zip(self.names[:count], row[:count].tolist(), strict=True))
 
     def robot(self, k: int | None = None) -> Robot:
-        """A robot for simulation, description files and code; None: the most probable one."""
+        """Robot k for simulation, description files and code; None: the most probable robot."""
         terms = [term_table(t) for t in self.model.linear.choice.terms]
         return identified_robot(self.model.nominal, self.standard(k), terms, is_physical=True, excess=0.0)
 
     def unknown_values(self, rows: Any = slice(None)) -> Array:
-        """Values (draws, unknowns) of the fit's unknowns, of some of the robots."""
+        """Values (draws, unknowns) of the fit's unknowns for some of the robots."""
         return np.asarray(self.x[rows] @ self.unknowns.T)
 
     @cached_property
@@ -94,9 +95,9 @@ class Samples:
 
     @cached_property
     def bodies(self) -> tuple[Array, Array, Array]:
-        """Masses (N, links) [kg], centres (N, links, 3) [m] and inertia about them (N, links, 6) [kg m2].
+        """Masses (N, links) [kg], centres of mass (N, links, 3) [m] and inertias (N, links, 6) [kg m2].
 
-        In the link frames of the robot's file; the inertia is XX XY XZ YY YZ ZZ.
+        In the link frames of the robot's file; the inertia about the centre of mass is XX XY XZ YY YZ ZZ.
         """
         robot, tens = self.model.nominal, np.empty_like(self.tens)
         for j, joint in enumerate(robot.joints):
@@ -111,7 +112,7 @@ class Samples:
         return np.stack([self.values(full_name(symbol, j)) for j in joints], axis=1)
 
     def arrays(self) -> dict[str, Any]:
-        """Everything as arrays by name, as the NPZ file has them."""
+        """All data as arrays by name, as stored in the NPZ file."""
         mass, com, inertia = self.bodies
         robot = self.model.nominal
         found: dict[str, Any] = {
@@ -141,7 +142,7 @@ class Samples:
         return found
 
     def summary(self) -> list[dict[str, Any]]:
-        """Most probable value, 95 % interval and share of the prior of each value that varies, as plain data."""
+        """Most probable value, 95 % interval and prior influence of each parameter that varies, as plain data."""
         low, high = np.quantile(self.x, [0.025, 0.975], axis=0)
         return [
             {"name": name, "best": float(b), "low": float(lo), "high": float(hi), "prior_share": float(share)}
@@ -150,7 +151,7 @@ class Samples:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was drawn as plain data, without the draws themselves."""
+        """Return prior, seed, quality and summary of the draws as plain data, without the draws themselves."""
         noise = None if self.noise is None else self.noise.to_dict() | {"factor": self.noise.factors(0.95).tolist()}
         return {
             "format": FORMAT,
@@ -163,7 +164,7 @@ class Samples:
         }
 
     def servos(self) -> dict[str, Array]:
-        """Gains kp, kd (N, joints) and delay (N) [s] of position servos; none for fits of efforts."""
+        """Gains kp, kd (N, joints) and delay (N,) [s] of position servos; empty for models fitted to efforts."""
         loop = self.model.evidence.get("loop")
         if loop is None:
             return {}
@@ -196,7 +197,7 @@ def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def is_samples_file(path: str | Path) -> bool:
-    """Whether a file holds samples, or a folder a file of them."""
+    """Whether a path is a file of samples, or a folder that contains one."""
     file = samples_file(path)
     if file.suffix.lower() != ".npz" or not is_file(file):
         return False
@@ -208,7 +209,7 @@ def is_samples_file(path: str | Path) -> bool:
 
 
 def samples_file(path: str | Path) -> Path:
-    """The file of samples itself, or that of a folder."""
+    """Path of the file of samples: the path itself, or the file in a folder."""
     return Path(path) / FILE if Path(path).is_dir() else Path(path)
 
 
@@ -216,7 +217,7 @@ def read_samples(path: str | Path) -> Samples:
     """Read samples from their file or folder."""
     file = samples_file(path)
     if not is_samples_file(file):
-        raise InputError(f"{file} holds no samples; `minertia sample RESULT --out DIR` writes {FILE}")
+        raise InputError(f"{file} contains no samples; `minertia sample RESULT --out DIR` writes {FILE}")
     with np.load(file, allow_pickle=False) as found:
         if int(found["format"]) != FORMAT:
             raise InputError(f"{file} has format {int(found['format'])}; this program reads {FORMAT}")
@@ -228,18 +229,18 @@ def read_samples(path: str | Path) -> Samples:
 
 
 def noise_of(model: IdentifiedModel) -> ResidualNoise | None:
-    """How outputs scatter about predictions of a model; None where it does not record that."""
+    """Residual statistics of a model's predictions; None if the model does not contain them."""
     table = model.evidence.get(POSTERIOR, {})
     return ResidualNoise.from_dict(table["residual"]) if "residual" in table else None
 
 
 def _at(stem: str, joint: int) -> tuple[str, ...]:
-    """Names of a gain at one joint: KP2, KD2+FV2."""
+    """Name of a gain at one joint, such as KP2 or KD2+FV2, as a tuple."""
     return ("+".join(f"{part}{joint}" for part in stem.split("+")),)
 
 
 def centred(tens: Array) -> tuple[Array, Array, Array]:
-    """Masses (..., 1 less), centres and inertia about them of ten parameters along the last axis."""
+    """Masses, centres of mass and inertias about them, from ten parameters along the last axis."""
     mass = tens[..., 9]
     heavy = mass > 0
     com = np.where(heavy[..., None], tens[..., 6:9] / np.where(heavy, mass, 1.0)[..., None], 0.0)

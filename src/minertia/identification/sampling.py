@@ -24,7 +24,7 @@ MIDDLE = (0.25, 0.75)
 
 
 def sample_model(model: Model | str | Path, options: SampleOptions | None = None) -> Samples:
-    """Draw robots from the posterior of a model, or of its file or folder."""
+    """Draw robots from the posterior of a model, given as an object, file or folder."""
     asked = SampleOptions() if options is None else options
     known = with_efforts(model if isinstance(model, Model) else read_model(_file(model)), "sample")
     _refuse(known)
@@ -54,27 +54,27 @@ def _refuse(model: IdentifiedModel) -> None:
     gauges = model.evidence.get(LOOPS, {}).get("gauges", ())
     if gauges:
         raise InputError(
-            f"nothing fixed the scale of this model (kp of {', '.join(gauges)} is 1): a robot needs one; give a gain "
-            "or a load, and identify again"
+            f"the scale of this model is not identified (kp of {', '.join(gauges)} was set to 1); give a gain "
+            "or a known payload, and identify again"
         )
     if model.nominal.is_floating and not model.nominal.has_parameters:
-        raise InputError("a floating robot without masses in its file has no prior: give masses in its file")
+        raise InputError("a robot with a floating base needs masses in its file as a prior; add them")
 
 
 def shown_by(model: IdentifiedModel) -> Shown:
-    """What the logs of a model showed of its unknowns."""
+    """Identifiable combinations of a model's unknowns, with estimates and covariance from its logs."""
     table = model.evidence.get(POSTERIOR, {})
     if "shown" in table:
         return Shown.from_dict(table["shown"])
     if LOOPS in model.evidence:
-        raise InputError("this model does not record the covariance of its servos: identify again")
+        raise InputError("this model does not record the covariance of its servo parameters; identify it again")
     if not np.all(np.diag(model.covariance) > 0):
-        raise InputError("this model does not record what its logs show of each value: identify again")
+        raise InputError("this model does not record the variance of every parameter; identify it again")
     return Shown(model.linear.names, np.eye(model.linear.count), model.beta, model.covariance)
 
 
 def _fixed(model: IdentifiedModel) -> tuple[Mapping[str, float], Array]:
-    """Known values by name, and the usual effort of each joint."""
+    """Known values by name, and the typical effort of each joint."""
     linear = model.linear
     fix = model.campaign.get("fix", {})
     own = {name: float(v) for name, v in fix.items() if name in linear.standard or name in linear.names}
@@ -85,14 +85,14 @@ def _fixed(model: IdentifiedModel) -> tuple[Mapping[str, float], Array]:
 
 
 def _prior_share(posterior: Posterior, x: Array, seed: int) -> Array:
-    """Share of the prior's variance that is left in each value, by quartiles; 0 for values that do not vary."""
+    """Ratio of posterior to prior variance of each parameter, from interquartile ranges; 0 for fixed ones."""
     z = np.random.default_rng([seed, 1]).normal(size=(PRIOR_DRAWS, posterior.space.size))
     own, before = (np.ptp(np.quantile(v, MIDDLE, axis=0), axis=0) for v in (x, posterior.space.values(z)))
     return np.asarray(np.clip(np.divide(own, before, out=np.zeros(x.shape[1]), where=before > 0) ** 2, 0.0, 1.0))
 
 
 def _prior(posterior: Posterior, best: Array, options: SampleOptions) -> dict[str, Any]:
-    """What was assumed, and how far the most probable robot is from it."""
+    """Settings of the prior, and the distance of the most probable robot from it, as plain data."""
     links = best[: 10 * len(posterior.space.links)]
     return {
         "links": options.prior,

@@ -42,9 +42,10 @@ HIDDEN = 0.9  # of the deviation before anything is known: what stays above it t
 class WatchAlarm:
     """Detected change: its type, "load" or "residual", and its time.
 
-    raised [s]: when the evidence reached its threshold; since [s]: when the change began.  joint: the one with
+    raised [s]: when the evidence reached its threshold; since [s]: when the change began.  joint: joint with
     the largest evidence.  before, mass, deviation [kg]: payload mass before and after the change, and its
-    standard deviation.  is_named: False while a payload may still explain the change.
+    standard deviation.  is_named: whether the change has been classified; False while a payload may still
+    explain it.
     """
 
     what: str
@@ -148,7 +149,10 @@ class OnlineWatch:
 
     @property
     def load(self) -> Payload | None:
-        """Payload in the frame of the last link, with warnings; None if there is none beyond that of the model."""
+        """Additional payload in the frame of the last link, with warnings; None if there is none.
+
+        A payload that the model already contains is not included.
+        """
         ten, covariance = self.blocks.load, self.covariance
         if ten[9] <= 0:
             return None
@@ -297,7 +301,7 @@ def _recordings(
 
 
 def _at_its_rate(recording: Recording, levels: WatchLevels) -> WatchLevels:
-    """Levels at the rate of a log, which must be close to theirs."""
+    """Levels set to the sampling rate of a log, which must be close to the rate at which they were learned."""
     rate = even_rate(recording)
     if abs(rate / levels.rate - 1) > SAME_RATE:
         raise RecordingError(

@@ -20,7 +20,7 @@ Files = Sequence[str | Path] | str | Path
 
 
 def sensor_alone() -> Robot:
-    """Robot that stands in for the arm where files give the sensor's orientation; only its gravity is used."""
+    """Substitute for the robot if files contain the sensor's orientation; only its gravity is used."""
     straight = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0)
     return Robot("sensor", (Joint("sensor", "revolute", None, *straight, link="sensor"),))
 
@@ -34,13 +34,13 @@ def wrench(
     *,
     tell: Tell = silent,
 ) -> Identification:
-    """Identify tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` for them.
+    """Identify tool mass, centre of mass, bias and tilt of a force/torque sensor, or run their `Campaign`.
 
-    poses, validate: files of wrenches (rows are poses at rest, or samples of a motion), to fit and to
-    judge on.  The orientation of the sensor
-    is in the file (qx qy qz qw; robot may then be None), or comes of joint positions with the frame that `options`
-    names.  options: axes, sign and unit of the wrench, and its bias.  columns: where joints stand in the files, and
-    their unit.  tell: is given a line at each step.  `minertia wrench` runs this.
+    poses, validate: files of wrenches for fit and validation; rows are poses at rest, or samples of a motion.
+    The orientation of the sensor is in the file (qx qy qz qw; robot may then be None), or follows from joint
+    positions and the frame named in `options`.  options: axes, sign and unit of the wrench, and its bias.
+    columns: columns of the joints in the files, and their unit.  tell: progress callback.  `minertia wrench`
+    calls this function.
     """
     if isinstance(robot, Campaign):
         if poses:

@@ -46,7 +46,10 @@ def did_you_mean(asked: object, known: Iterable[str], else_say: str = "known") -
 
 
 def expected(value: object, kind: type, what: str, reader: str) -> None:
-    """Raise an error for an argument of the wrong type, such as a file name; reader: the function that makes one."""
+    """Raise an error for an argument of the wrong type, such as a file name instead of the object.
+
+    reader: name of the function that reads such an object from a file, for the message.
+    """
     if isinstance(value, kind):
         return
     article = "an" if kind.__name__[0] in "AEIO" else "a"

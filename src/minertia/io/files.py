@@ -97,7 +97,10 @@ def files_read() -> list[str]:
 
 
 def files_below(folder: AnyPath, most: int = 20_000) -> list[str]:
-    """Files in a folder that is one input, recursively and without links; at most `most`."""
+    """Paths of all files in a folder that is read as one input, including subfolders; at most `most` paths.
+
+    Links to folders are not followed.
+    """
     found = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
     return list(itertools.islice(found, most))
 
@@ -140,7 +143,10 @@ def write_file(
 def check_file(
     path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPath] = (), same: bytes | None = None
 ) -> None:
-    """Raise an error where `write_file` could not write; same: content that may be there already."""
+    """Raise an error where `write_file` could not write.
+
+    same: content with which an existing file is accepted even if it has no ownership marker.
+    """
     with _as_sentence(path, "the file cannot be written"):
         target = Path(os.path.realpath(path))
         if target.is_dir():
@@ -258,7 +264,10 @@ def _is_vouched(folder: Path, name: str) -> bool:
 
 
 def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
-    """Record in a marked file which files without an ownership marker belong to it, earlier results included."""
+    """List files that have no ownership marker, with their digests, in the marker of another file of the result.
+
+    Files of earlier results in the folder that were listed before are included.
+    """
     by = voucher(names)
     if by is None:
         return

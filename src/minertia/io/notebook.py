@@ -66,9 +66,9 @@ def html_table(
     right: Sequence[int] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """Small HTML table, escaped, in the page's colours, readable on light and on dark backgrounds.
+    """Small HTML table, escaped, that inherits the page's colours and is readable on light and dark backgrounds.
 
-    right: right-aligned columns.  notes: sentences below.  A long table scrolls in a box of its own.
+    right: indices of right-aligned columns.  notes: sentences below the table.  A long table can be scrolled.
     """
     sides = [_SIDES[k in right] for k in range(len(headers))]
     head = "".join(f'<th style="{_HEAD}{side}">{_text(h)}</th>' for h, side in zip(headers, sides, strict=True))

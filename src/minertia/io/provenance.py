@@ -24,7 +24,10 @@ PIECE = 1 << 20  # bytes read at once
 
 
 def stamp(path: Path) -> str:
-    """Size and times of a file, or of all files of a folder that is one log; equal stamps mean the same file."""
+    """Sizes, times and inodes of a file, or of all files of a log that is a folder, as text.
+
+    Equal stamps mean that nothing has changed.
+    """
     found = [path.stat()] + ([one.stat() for one in sorted(path.rglob("*"))] if path.is_dir() else [])
     return ";".join(f"{s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}" for s in found)
 

@@ -90,13 +90,14 @@ class OptionKind:
 class Option:
     """Declaration of one option.  help: one or more sentences; commands and forms show the first.
 
-    low, high: smallest and largest number; above: exclusive lower bound; is_size: these apply to the absolute
-    value; zero: 0 is allowed as well.  choices: allowed texts, titles: their names in forms; words: further
-    texts, such as "?"; pattern: that texts match.  length, most: of a list; width: of its rows.  also:
-    alternative keys of the same value in files, with the factor to its unit.  table: table of the file, None for
-    the table of its class.  command: name on command lines, "" without one; switch: value that the flag sets.
-    otherwise: description of what applies without a value.  example: initial value in a form, where a value is
-    required.
+    low, high: smallest and largest number; above: exclusive lower bound; is_size: these bounds apply to the
+    absolute value; zero: 0 is allowed as well.  choices: allowed texts; titles: names of the choices in
+    forms; words: further allowed texts, such as "?"; pattern: regular expression that a text must match.
+    length: number of entries of a list; most: largest number of entries; width: number of entries of each row
+    of a list of rows.  also: alternative keys of the same value in files, with the factor to its unit.
+    table: table of the file, None for the table of its class.  command: name on command lines, "" without
+    one; switch: value that the flag sets.  otherwise: description of what applies without a value.  example:
+    initial value in a form, where a value is required.
     """
 
     help: str
@@ -204,7 +205,10 @@ class Option:
         )
 
     def held(self, value: Any) -> Any:
-        """Value as stored in frozen objects: lists as tuples, a single one as a list where a list is required."""
+        """Value as stored in the frozen dataclass: lists as tuples.
+
+        A single value is stored as a tuple of one where the option requires a list.
+        """
         if self.kind.is_free or isinstance(value, Mapping):
             return value
         if self.kind.record is not None:
@@ -292,7 +296,7 @@ class Option:
         return f"; {guess}" if guess.startswith("did") else ""
 
     def refuse(self, what: str, value: object) -> OptionError:
-        """Error for an invalid value; what: the owner of the option."""
+        """Return the error for an invalid value; what: name of the object that has the option, for the message."""
         return OptionError(what, self.key, self.must, value, self._near(value))
 
 
@@ -337,7 +341,7 @@ def _options(cls: Any) -> tuple[Option, ...]:
 
 
 def _hints(cls: type) -> dict[str, Any]:
-    """Type hints of the fields of a class; a placeholder for names that only type checkers know."""
+    """Type hints of the fields of a class; `object` for a hint that can be resolved only by type checkers."""
     found: dict[str, Any] = {}
     for kind in reversed(cls.__mro__):
         known = vars(sys.modules[kind.__module__])

@@ -57,10 +57,10 @@ NOWHERE = KeyLines("")
 
 @dataclass(frozen=True)
 class CheckedTable:
-    """One table of a file, or of options (source None).
+    """One table of a file, or a table of options that is not from a file (source None).
 
-    where: its name in messages, "" at the top.  root, row: the top-level table that contains it, and which of
-    several, to find its lines.
+    where: name of the table in messages, "" at the top level.  root: top-level table that contains it; row:
+    index of that table in an array of tables.  Both serve to find line numbers.
     """
 
     entries: Mapping[str, Any]

@@ -85,7 +85,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class FleetStrip:
-    """Robots by days, as computed by `fleet_views.strip_view`."""
+    """Chart of the state of each robot by day; view: data from `strip_view` of the fleet page."""
 
     view: Mapping[str, Any]
 
@@ -105,7 +105,8 @@ class Part:
 class BlockPage:
     """Whole page: a leading sentence, its figures, and its sections.
 
-    verdict: of an identification, as in its JSON.  played: a robot's postures, animated at the top.
+    verdict: verdict of an identification, as in its JSON.  played: animation of a robot's postures, at the
+    top.
     """
 
     title: str

@@ -44,7 +44,7 @@ def require_bundle() -> None:
 
 
 def write_page(path: Path, make: Callable[[], str]) -> tuple[Note, ...]:
-    """Write a page beside other files of a result; where templates are not built, a note says how to get them."""
+    """Write the page of a result; if the page templates are not built, return a note that says how to get them."""
     if not is_built():
         return (Note("info", path.name, NOT_WRITTEN),)
     write_file(path, make())

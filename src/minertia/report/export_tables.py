@@ -34,7 +34,7 @@ def exports_record(model: Model) -> list[dict[str, Any]]:
 
 
 def _masses(robot: Robot, export: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Mass of each link [kg], and that in the robot file."""
+    """Identified mass of each link [kg], and its mass in the robot file."""
     found = []
     for j, (joint, ten) in enumerate(zip(robot.joints, robot.links, strict=True)):
         mass = export["standard"].get(full_name("M", j + 1))

@@ -71,7 +71,7 @@ def judged_view(
 
 
 def _arrows(found: ErrorArrows | None) -> dict[str, Any] | None:
-    """Position errors as plain data, at most `ARROWS` of them, with the postures that they are of."""
+    """At most `ARROWS` position errors as plain data, with the postures at which they occur."""
     if found is None or not len(found.at):
         return None
     at = np.unique(np.linspace(0, len(found.at) - 1, ARROWS).astype(int))
@@ -274,7 +274,7 @@ def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapp
 
 
 def _relative(p: Mapping[str, Any]) -> float | None:
-    """Deviation over the value, of a value that states no scale of its own."""
+    """Standard deviation relative to the absolute value of the estimate; None for an estimate of 0."""
     return finite(p["deviation"] / abs(p["value"])) if p["value"] else None
 
 

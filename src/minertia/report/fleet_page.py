@@ -100,7 +100,10 @@ def fleet_page(
     faults: Sequence[str] = (),
     arithmetic: Sequence[str] = (),
 ) -> BlockPage:
-    """Page of a fleet; fits: by type, for outlier robots."""
+    """Page of a fleet.
+
+    fits: fleet fit of each robot type, from which outlier robots are listed.
+    """
     told = [*faults, *map(str, drift.faults)]
     parts = [
         Part("Alarms", _alarms(drift)),
@@ -151,7 +154,7 @@ def _charts(drift: FleetDrift) -> list[Block]:
 
 
 def _chart(drift: FleetDrift, judged: JudgedStream, alarm: FleetAlarm) -> list[Block]:
-    """Levels of an alarm by day, and temperatures where known."""
+    """Summary and chart of the level that raised an alarm, by day, and a chart of the temperature where known."""
     stream, k = judged.stream, judged.cause
     effects = drift.calibration[judged.type].get(stream.joint or LOAD)
     raw = stream.y[:, k]

@@ -38,10 +38,10 @@ def write_excitation(
     data: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> tuple[Note, ...]:
-    """Write the trajectory for the controller, its page and its data atomically; a note if there is no page.
+    """Write the trajectory for the controller, its page and its data atomically.
 
     texts: files for controllers by name, including the trajectory (by default only the trajectory).  data:
-    content of the data file.
+    content of the data file.  Returns a note if the page could not be written.
     """
     motion, page, numbers, limits = MOTION_FILES
     with folder_at_once(out, force=force) as draft:
@@ -71,9 +71,10 @@ def write_identification(
     tell: Tell = silent,
     force: bool = False,
 ) -> tuple[Note, ...]:
-    """Write all files of a result atomically; notes give the losses and residuals of exported files.
+    """Write all files of a result atomically.
 
-    names: titles of logs by file name, for the page.
+    names: titles of logs by file name, for the page.  Returns notes on the exported files: what their formats
+    cannot represent, and their residuals.
     """
     model_file, data, page = IDENTIFICATION_FILES
     tell("finding physical parameters")

@@ -140,7 +140,8 @@ def _part(table: Table, columns: Sequence[int]) -> Table:
 def _splits(table: Table, width: int) -> Iterator[list[Table]]:
     """Yield splits of a table into one, two, three ... tables with similar numbers of columns.
 
-    Only splits that fit the width, and always the last one, with one column each.
+    Splits that exceed the width are skipped, except the last one, which has one column per table (besides the
+    key columns).
     """
     keys, others = list(range(table.keys)), list(range(table.keys, len(table.headers)))
     for count in range(1, len(others) + 1):
@@ -201,7 +202,7 @@ def _wrapped_cell(cell: str, width: int) -> list[str]:
 
 
 def _pieces(word: str, limit: int) -> list[str]:
-    """Break points of a word that is too long: after _ - / . : and else anywhere."""
+    """Pieces of a word, none longer than the limit, broken after _ - / . : where possible."""
     if size(word) <= limit:
         return [word]
     pieces: list[str] = []

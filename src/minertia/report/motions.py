@@ -95,7 +95,8 @@ def motion_view(found: Excitation) -> dict[str, Any]:
 def played_view(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> dict[str, Any]:
     """Animation data of the robot at times t [s] and postures q (N, n), with its environment.
 
-    boxes: obstacles; rooms: permitted volumes.  floor: its height, None for none.
+    boxes: edges of obstacles; rooms: edges of permitted volumes.  floor: height of the floor, None without
+    one.
     """
     space = limits.clearance
     return {

@@ -45,7 +45,7 @@ PAGE_FORMAT = 1  # of pages without a format of their own
 def fit_page(result: Identification, model: Model, names: Mapping[str, str] | None = None) -> str:
     """Page of an identification: verdict, parameters, residuals, curves and patterns of some logs, settings.
 
-    names: titles of files, by their names.
+    names: titles of log files, by file name.
     """
     view = fit_view(result, {}, points=CURVE)
     view |= {
@@ -60,7 +60,7 @@ def fit_page(result: Identification, model: Model, names: Mapping[str, str] | No
 
 
 def validation_page(model: Model, name: str, logs: Sequence[PredictedLog]) -> str:
-    """Page of the validation of a model; name: of its file."""
+    """Page of the validation of a model; name: file name of the model."""
     view = validation_view(model, logs, points=CURVE)
     view |= {**_some(view["logs"]), "made": _pairs({"model": name, "robot": model.nominal.source or "in the model"})}
     return filled(
@@ -91,13 +91,16 @@ def _unit(robot: Robot, value: ComparedValue) -> str:
 
 
 def payload_page(found: Payload, robot: str = "") -> str:
-    """Page of a payload: mass, centre and inertia with intervals, and controller fields; robot: its name."""
+    """Page of a payload: mass, centre of mass and inertia with intervals, and controller fields.
+
+    robot: name of the robot.
+    """
     view = {**found.to_dict(), "robot": robot, "logs": [log.name for log in found.logs]}
     return filled("payload", f"Load of {robot or found.frame}", view, format_version=PAGE_FORMAT)
 
 
 def gains_page(found: DriveGains, robot: str) -> str:
-    """Page of drive gains with their intervals; robot: its name."""
+    """Page of drive gains with their intervals; robot: name of the robot."""
     view = {**found.to_dict(), "robot": robot, "logs": [log.name for log in found.logs]}
     return filled("gains", f"Drive gains of {robot}", view, format_version=PAGE_FORMAT)
 
@@ -109,7 +112,10 @@ def significance_page(found: SignificantParameters, problem: Problem | None = No
 
 
 def significance_view(found: SignificantParameters, problem: Problem | None = None) -> dict[str, Any]:
-    """Both significance rules; with a problem also units, joints, and whether errors are on validation logs."""
+    """Results of both significance rules as plain data.
+
+    With a problem also units, joint names, and whether the errors are on validation logs.
+    """
     view = {
         "robot": found.robot,
         "one_percent": _rule(found.one_percent),

@@ -76,7 +76,11 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
 
 
 def _loop(robot: Robot, cut: Cut, form: str) -> dict[str, Any]:
-    """Loop closure as in the file; joint: the tree joint of a cut joint with effects."""
+    """Loop closure of the robot file as plain data.
+
+    joint: name of the tree joint that represents a cut joint with effects; None for a cut joint without
+    effects.
+    """
     pin, seen = robot.pin(cut), robot.uncut(cut)
     numeric = seen.at(robot.symbol_values)
     inside = sorted(cut_joints(robot, cut))
@@ -120,7 +124,10 @@ HULL = 400  # points of a mesh that are drawn, as their convex hull
 
 
 def drawn_robot(robot: Robot) -> dict[str, Any]:
-    """Bodies, masses and frames, in joint frames (joint: from 0, None for the ground), as plain data [m]."""
+    """Bodies, collision capsules, centres of mass and named frames of a robot as plain data [m].
+
+    All are given in joint frames; joint: index from 0, None for the ground.
+    """
     robot = robot.numeric
     return {
         "bodies": _bodies(robot),
@@ -147,7 +154,7 @@ def frames_at(robot: Robot, q: list[float]) -> list[dict[str, Any]]:
 
 
 def _start(robot: Robot) -> list[float]:
-    """Initial posture: closed for a robot with closed chains, else zero or the nearest within the limits."""
+    """Initial positions of the independent joints: the seed configuration, else zero, clipped to the limits."""
     found = []
     for j in robot.independent:
         limits = robot.joints[j].limits

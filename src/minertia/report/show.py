@@ -45,11 +45,12 @@ class ResultPage:
 
 
 def show(result: Any) -> ResultPage:
-    """Page of a robot in 3-D, or of a result with interactive plots; in a notebook, the last line of a cell.
+    """Page of a robot in 3-D, or of a result with interactive plots.
 
     result: a robot, its path or bundled name, base parameters, an identification, an excitation trajectory, a
-    payload, significant parameters, or a model comparison.  A page is self-contained, a third of a megabyte or
-    more: the tables that results display by themselves are smaller.
+    payload, significant parameters, or a model comparison.  A notebook displays the page if the call is the
+    last line of a cell.  A page is self-contained, a third of a megabyte or more: the tables that results
+    display by themselves are smaller.
     """
     result = as_robot(result) if isinstance(result, str | Path) else result
     for kind, (word, made) in _KINDS.items():

@@ -156,9 +156,10 @@ def _drive(robot: Robot, j: int) -> dict[str, float]:
 
 
 def unit_of(robot: Robot, name: str) -> str:
-    """Unit of a standard, regrouped or combined parameter, an effect with its constant (FS1@0.05), or a servo.
+    """Unit of a standard, regrouped or combined parameter, of an effect parameter or of a servo parameter.
 
-    An empty text where it is not known, as for ground-contact parameters.
+    The name of an effect may include its constant (FS1@0.05).  An empty text where the unit is not known, as
+    for ground-contact parameters.
     """
     name = name.partition("@")[0].partition("+")[0]  # sums are of one unit
     symbol, link = name.rstrip("0123456789"), int("0" + name[len(name.rstrip("0123456789")) :])

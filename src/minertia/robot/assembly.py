@@ -62,7 +62,7 @@ def _with_pins(description: Description) -> Description:
 
 
 class _Assembly:
-    """Assembly of one description; place: for each visited body, the joint that carries it and its pose there."""
+    """Assembly of one description; place: joint that carries each visited body, and the body's pose in its frame."""
 
     def __init__(self, description: Description) -> None:
         self.d = description

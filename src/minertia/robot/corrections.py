@@ -1,7 +1,8 @@
 """Corrections of joint positions: gear ratio, eccentricity, coupling, compliance and gravity sag.
 
-Each is a value times a shape over the positions of a chain's joints, along the joint's own motion.  Shapes take any
-scalar: calibrations evaluate them on arrays, generated code on expressions.
+Each correction is added to the position of one joint: a factor times a shape, which is a function of the
+positions of the chain's joints.  Shapes take any scalar: calibrations evaluate them on arrays, generated
+code on expressions.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ HARMONICS = (1, 2)  # periods a turn, of an eccentric wheel or encoder
 
 @dataclass(frozen=True)
 class JointCorrection:
-    """One correction: `factor` [rad, m over the shape's unit] times the shape `name` of a group, of a chain's joint."""
+    """One correction of a joint's position: `factor` times the shape `name` of a group of shapes.
+
+    joint: index of the corrected joint in the chain.  factor: [rad or m per unit of the shape].
+    """
 
     name: str
     group: str
@@ -33,9 +37,10 @@ class JointCorrection:
 class JointCorrections:
     """Corrections of the joints of a calibrated chain.
 
-    indices: the chain's joints in the robot.  joints: as described before the calibration, the first one placed in the
-    root.  gravity [m/s2]: in root axes.  frame: the calibrated tool, a name among the frames and links of the robot.
-    loads: of each joint of the chain (`carried_loads`), which compliances yield to.
+    indices: indices of the chain's joints in the robot.  joints: joints as described before the calibration,
+    the first one placed in the root frame.  gravity [m/s2]: in root axes.  terms: the corrections.  frame:
+    name of the calibrated tool frame or link of the robot.  loads: first moments and mass carried by each
+    joint of the chain (`carried_loads`), which deflect compliant joints.
     """
 
     indices: tuple[int, ...]
@@ -59,7 +64,7 @@ class JointCorrections:
 
 
 def described_joints(joints: Sequence[Joint], first: Pose, values: Mapping[str, float]) -> tuple[Joint, ...]:
-    """Joints of a chain with values for symbols, and with another placement of the first."""
+    """Joints of a chain with symbols replaced by values, and with the placement `first` for the first joint."""
     poses = [first, *((joint.R, joint.p) for joint in joints[1:])]
     placed = [numeric_pose(pose, values) for pose in poses]
     return tuple(replace(joint, R=R, p=p) for joint, (R, p) in zip(joints, placed, strict=True))
@@ -68,10 +73,11 @@ def described_joints(joints: Sequence[Joint], first: Pose, values: Mapping[str, 
 def carried_loads(
     joints: Sequence[Joint], links: Sequence[Sequence[float] | None], chain: Sequence[int]
 ) -> tuple[Load, ...]:
-    """First moments and mass that each joint of a chain carries before the next, in its own frame.
+    """First moments and mass that each joint of a chain carries up to the next joint of the chain, in its frame.
 
-    Its link, and what else hangs on it, with joints outside of the chain at zero; () where no link has a mass.
-    joints: of a robot, with numbers for symbols.  links: its ten parameters of each, the last four of which are loads.
+    They include its link and all branches on it, with joints outside the chain at zero; () where no link has
+    a mass.  joints: joints of a robot, without symbols.  links: ten parameters of each link, of which the
+    last four are first moments and mass.
     """
     if all(link is None for link in links):
         return ()
@@ -86,9 +92,9 @@ def carried_loads(
 
 
 class MovedJoints:
-    """Joints of a chain at positions [rad, m], each any scalar: what shapes of corrections read.
+    """Joints of a chain at given positions [rad, m], from which the shapes of corrections are computed.
 
-    gravity [m/s2] is in root axes; loads are those of `carried_loads`.
+    Positions can be any scalar type.  gravity [m/s2] is in root axes; loads: result of `carried_loads`.
     """
 
     def __init__(
@@ -107,7 +113,7 @@ class MovedJoints:
 
     @cached_property
     def frames(self) -> list[Pose]:
-        """Pose of each joint's frame, moved, in the root."""
+        """Pose of each joint frame in the root frame, at the joint positions."""
         found, pose = [], HERE
         for joint, position in zip(self.joints, self.positions, strict=True):
             pose = compose(pose, joint.pose(position))
@@ -138,7 +144,10 @@ def _coupling(chain: MovedJoints, j: int) -> Shapes:
 
 
 def _sag(chain: MovedJoints, j: int) -> Shapes:
-    """Gravity-sag shapes of joint j: its compliance times each first moment and mass beyond it."""
+    """Gravity-sag shapes of joint j: its gravity torque per unit of each first moment and mass beyond the joint.
+
+    The factor of each is the compliance of the joint times that first moment or mass.
+    """
     R, origin = chain.frames[j]
     axis, turns, name = column(R, 2), chain.is_hinge(j), chain.joints[j].name
     for k in range(j, chain.n):
@@ -151,7 +160,7 @@ def _sag(chain: MovedJoints, j: int) -> Shapes:
 
 
 def _compliance(chain: MovedJoints, j: int) -> Shapes:
-    """Gravity torque of joint j [N m, N] by masses that are known: its compliance is one number."""
+    """Gravity torque of joint j [N m, N] from known masses: the shape whose factor is the joint's compliance."""
     values = {f"C{j + 1}{s}{k + 1}": x for k, load in enumerate(chain.loads) for s, x in zip(LOADS, load, strict=True)}
     if values:
         parts = [mul(values[name], shape) for name, _, shape in _sag(chain, j)]

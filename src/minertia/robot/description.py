@@ -16,7 +16,7 @@ MAX_JOINTS = 2000
 
 @dataclass(frozen=True, slots=True)
 class BodySpec:
-    """Body of the file: its ten parameters in its own frame, None where the file has none."""
+    """Body of the file: its ten parameters in the body frame, None where the file has none."""
 
     name: str
     ten: Ten | None = None
@@ -36,11 +36,11 @@ class FollowsSpec:
 class JointSpec:
     """A joint of the file.
 
-    placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
-    child_frame: pose of the child body's own frame in the joint frame.
-    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  is_passive: whether it is
-    a passive joint of a closed chain, None where the file does not say.  has_motor: whether a passive joint has a
-    motor.  elastic: spring and damper between motor and link, None for a rigid joint.
+    placement: pose of the joint frame (z = axis) in the frame of the parent body, at position 0.
+    child_frame: pose of the child body's frame in the joint frame.  effects: {symbol: value} at the joint;
+    constants: {symbol: {name: value}} of its effects.  is_passive: whether it is a passive joint of a closed
+    chain, None where the file does not say.  has_motor: whether a passive joint has a motor.  elastic: spring
+    and damper between motor and link, None for a rigid joint.
     """
 
     name: str
@@ -61,9 +61,10 @@ class JointSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoopSpec:
-    """A cut joint of the file: frames in the own frames of two bodies, which coincide up to the joint's motion.
+    """A cut joint of the file: a frame on each of two bodies, which coincide up to the motion of the joint.
 
-    effects, constants: at the cut joint, as those of a `JointSpec`.
+    first_pose, second_pose: the frames, in the frames of the bodies `first` and `second`.  effects,
+    constants: of the cut joint, as in `JointSpec`.
     """
 
     name: str
@@ -81,12 +82,13 @@ class LoopSpec:
 class Description:
     """Complete content of a description file.
 
-    root: name of the body that is the ground, or the floating base.  coupling: rows over the independent joints, in the
-    order of the file.  auto_letters: name the coordinates of each joint x3, y3, z3 where the file has no symbols.
-    depth_first: order of the joints (else the file's own order wherever parents come first).
-    loops: its cut joints, seed: {joint: position} of a closed configuration, exact: lengths and axes of closed chains
-    are as written, automatic: symbols of `symbols` that represent plain numbers of the file.
-    reference: {joint: position} of the file's reference configuration, joints at 0 omitted.
+    root: name of the body that is the ground, or the floating base.  coupling: rows over the independent
+    joints, in the order of the file.  auto_letters: name the coordinates of each joint x3, y3, z3 where the
+    file has no symbols.  depth_first: whether joints are ordered depth first, else in the order of the file
+    wherever parents come first.  loops: cut joints.  seed: {joint: position} of a closed configuration.
+    exact: whether lengths and axes of closed chains are used as written.  automatic: symbols of `symbols`
+    that represent plain numbers of the file.  reference: {joint: position} of the file's reference
+    configuration, joints at 0 omitted.
     """
 
     name: str

@@ -47,21 +47,23 @@ Shape: TypeAlias = Callable[[JointState, Constants], Scalar]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One row: effort = parameter * shape(state, constants).
+    """One joint effect, a row of the table: effort = parameter * shape(state, constants).
 
-    word: its name in campaign files; one word may stand for several rows.  unit, sliding_unit: of the parameter at a
-    revolute and at a prismatic joint.  formula: the shape in print.  inputs: the parts of a `JointState` that the shape
-    uses.  constants: names and default values of the constants of the shape, None where one must be given; signed:
-    those that need not be positive; scan: values that are tried for the one that is not given.  is_standard: whether
-    every robot has a column for it.  has_twin: whether a motor coupled to several joints can have it as well.
-    acts_alone: whether each joint specifies its own.  is_bounded: whether |shape| is at most 1, so that effort limits
-    can account for it.  is_dry: dry friction, discontinuous in the direction of motion (shape = 0 at direction 0),
-    which holds a joint at standstill: simulations use its shapes at the directions 1 and -1 as bounds; all other rows
-    are smooth.  fleet: "day" or "robot" where records of fleets have a column for it that is free on each day or for
-    each robot, else "".  is_modelled: whether models can have it; fleets also use the other rows to assess days.
+    word: name of the effect in campaign files; several rows can share it.  unit, sliding_unit: unit of the
+    parameter at a revolute and at a prismatic joint.  formula: the shape as printed.  inputs: fields of
+    `JointState` that the shape uses.  constants: names and default values of the constants of the shape, None
+    where one must be given; signed: constants that need not be positive; scan: values that are tried for a
+    constant that is not given.  is_standard: whether every robot has a column for it.  has_twin: whether a
+    motor coupled to several joints can have it as well.  acts_alone: whether it must be specified for one
+    joint at a time.  is_bounded: whether |shape| is at most 1, so that effort limits can account for it.
+    is_dry: dry friction, discontinuous in the direction of motion (shape = 0 at direction 0), which holds a
+    joint at standstill: simulations use its shapes at the directions 1 and -1 as bounds; all other effects
+    are smooth.  fleet: "day" or "robot" where records of fleets have a column for it that is free on each day
+    or for each robot, else "".  is_modelled: whether models can include it; fleets also use the other effects
+    to assess days.
 
-    A shape that depends on the load is proportional to it: shape(k load) = k shape(load) for k > 0.  One that depends
-    on the acceleration depends on nothing else and is proportional to it.
+    A shape that depends on the load is proportional to it: shape(k load) = k shape(load) for k > 0.  One that
+    depends on the acceleration depends on nothing else and is proportional to it.
     """
 
     name: str

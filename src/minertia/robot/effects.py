@@ -27,7 +27,7 @@ def _backwards(s: JointState, c: Constants) -> Scalar:
 
 
 def _driving(s: JointState, c: Constants) -> Scalar:
-    """|load| against the motion while the motor drives the load, 0 while the load drives the motor."""
+    """|load| with the sign of the motion while the motor drives the load, 0 while the load drives the motor."""
     return _half(mul(s.direction, add(absolute(s.load), mul(s.load, s.direction))))
 
 

@@ -63,7 +63,7 @@ def read_robot(
     text, source, suffix = _load(name_or_path)
     reader = _reader(suffix, text, source)
     if prim and suffix not in STAGES:
-        raise InputError(f"a prim is part of a USD stage, which '{name_or_path}' is not by its ending")
+        raise InputError(f"a prim applies to USD stages only, but '{name_or_path}' has another file name extension")
     robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix), target, prim))
     return robot if gravity is None else robot.with_gravity(gravity)
 
@@ -96,7 +96,7 @@ def model_in(path: str | Path) -> Path:
 
 
 def _beside(path: Path, suffix: str) -> tuple[str, str] | None:
-    """Text and name of the file of closed chains beside a description, None if there is none."""
+    """Text and path of the file of closed chains (`arm.loops.toml`) beside a description; None if there is none."""
     other = path.with_name(f"{path.stem}{LOOPS_SUFFIX}")
     return (read_text(other), str(other)) if suffix != ".toml" and is_file(other) else None
 

@@ -61,7 +61,7 @@ def is_flange_name(name: str) -> bool:
 
 
 def load_frame(robot: Robot, at: str | None) -> str | None:
-    """Default frame of a payload: None for the last link's own frame, or the flange if it is on another link.
+    """Default frame of a payload: None for the frame of the last link, or the flange if it is on another link.
 
     With a multi-fingered hand, for instance, the last link is a finger, which moves relative to the arm's
     payload.
@@ -75,10 +75,10 @@ def load_frame(robot: Robot, at: str | None) -> str | None:
 
 
 def find_flange(robot: Robot, at: str | None, given: str | Sequence[float] | None = None) -> Flange:
-    """Flange on the link that carries a payload given in the frame `at` (None: the last link's own).
+    """Flange on the link that carries a payload given in the frame `at` (None: the frame of the last link).
 
-    given: the name of a frame, or x, y, z [m] and optionally roll, pitch, yaw [rad] in the frame `at`.  NoFlange
-    if it is not given and the file names no flange.
+    given: the name of a frame, or x, y, z [m] and optionally roll, pitch, yaw [rad] in the frame `at`.  Raises
+    NoFlange if it is not given and the file names no flange.
     """
     frame = robot.payload_frame(at)
     where = at or robot.joints[robot.tip].link or robot.joints[robot.tip].name

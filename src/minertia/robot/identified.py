@@ -138,7 +138,7 @@ def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:
 
 
 def _corrections(robot: Robot, geometry: Mapping[str, Any]) -> JointCorrections:
-    """Corrections of joint positions of a calibration of `robot`, the one described."""
+    """Corrections of joint positions from a calibration; robot: the robot before the calibration."""
     tip, root = robot.payload_frame(geometry["tip"]), geometry.get("root")
     start = Frame(None, HERE) if root is None else robot.payload_frame(root)
     path = [j for j in robot.ancestors(tip.joint) if start.joint is None or j > start.joint]  # type: ignore[arg-type]

@@ -38,7 +38,7 @@ def from_parts(J: Mat, ms: Vec, m: Scalar) -> dict[str, Scalar]:
 
 
 def transport(x: Mapping[str, Scalar], pose: Pose) -> dict[str, Scalar]:
-    """Transform a body's parameters from its own frame to the frame in which its frame has this pose.
+    """Transform a body's parameters from the body frame to another frame, in which the body frame has this pose.
 
     m' = m, ms' = R ms + m p, J' = R J R' - [p]x[R ms]x - [R ms]x[p]x - m [p]x[p]x  (theory, eq. 5).
     """

@@ -16,10 +16,10 @@ from minertia.io.notebook import clipped
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Joint type: its unit twist, and the unobservable part of its link's parameters.
+    """Joint type: its unit twist, and the part of its link's parameters that is regrouped with the parent link.
 
-    `invisible` maps a symbol of the part that is invariant under the joint's motion, as seen from the parent, to the
-    symbol that holds its value.
+    invisible: (symbol, source) pairs of this part, which does not change with the joint position as seen from
+    the parent: its parameter `symbol` has the value of the link's parameter `source`.
     """
 
     angular: Vec

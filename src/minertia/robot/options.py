@@ -43,7 +43,7 @@ class RobotOptions(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StageOptions(Declared):
-    """Where the robot is in a USD stage."""
+    """Location of the robot in a USD stage."""
 
     prim: str = option(
         "",

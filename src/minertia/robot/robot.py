@@ -68,18 +68,16 @@ class Frame:
 class Robot:
     """A tree of revolute and prismatic joints.
 
-    joints: parents before children.  Coordinates q are those of the independent joints, in order; with a
-    floating base seven entries come first (position, quaternion x y z w) and six in velocities and accelerations
-    (linear, then angular, in the base frame).
-    links: ten parameters of each joint's link in the joint frame, None where the file gives none; base_link: those of
-    the floating base.
-    effects: joint-side {symbol: value} of each joint, symbols of `effects.EFFECTS`.  coupling: rows of G with motor
-    positions = G q; then motor_effects holds the motor-side {IAM: value ...} of each motor.  constants: {symbol:
-    {name: value}} of each joint, the constants of its effects' shapes where they are not the default ones.
-    symbols: symbol -> value, None for symbols without one.
-    cuts: cut joints of closed chains; seed: a closed position of every joint [rad or m], which selects the assembly
-    branch of the closed chains.
-    corrections: of joint positions, where a calibration corrected this robot.
+    joints: parents before children.  Coordinates q are the positions of the independent joints, in order;
+    with a floating base seven entries come first (position, quaternion x y z w) and six in velocities and
+    accelerations (linear, then angular, in the base frame).  links: ten parameters of each joint's link in
+    the joint frame, None where the file gives none; base_link: ten parameters of the floating base.  effects:
+    joint-side {symbol: value} of each joint, symbols of `effects.EFFECTS`.  coupling: rows of G with motor
+    positions = G q; then motor_effects holds the motor-side {IAM: value ...} of each motor.  constants:
+    {symbol: {name: value}} of each joint, the constants of its effects' shapes where they differ from the
+    defaults.  symbols: symbol -> value, None for symbols without one.  cuts: cut joints of closed chains;
+    seed: a closed position of every joint [rad or m], which selects the assembly branch of the closed chains.
+    corrections: corrections of joint positions from a calibration, None for a robot that was not calibrated.
     """
 
     name: str
@@ -204,8 +202,8 @@ class Robot:
     def described(self) -> Robot:
         """Robot with its frames before a calibration; the robot itself if it was not calibrated.
 
-        Corrections turn exactly parallel axes into nearly parallel ones, which would make parameters identifiable in
-        theory alone.
+        Corrections turn exactly parallel axes into nearly parallel ones.  Some parameters would then be
+        identifiable mathematically, but not from measurements.
         """
         if self.corrections is None:
             return self
@@ -216,15 +214,15 @@ class Robot:
         return replace(self, joints=tuple(joints), corrections=None)
 
     def corrected(self, q: Sequence[Scalar]) -> list[Scalar]:
-        """Positions of the coordinates [rad, m] where encoders read q, by the corrections of a calibration."""
+        """Coordinates [rad, m] corrected by a calibration; q: positions read from the encoders."""
         found, own = list(q), self.corrections
         if own is None or not own.terms:
             return found
         shares = [self.shares(j) for j in own.indices]
         if any(self.joints[j].follows for j in own.indices):
             raise InputError(
-                f"joints of '{self.name}' follow others, so that their corrections are not those of coordinates; "
-                "calibrate it with the levels zeros and geometry alone"
+                f"corrected joints of '{self.name}' follow others, so corrections cannot be applied to coordinates; "
+                "calibrate it with the levels zeros and geometry only"
             )
         coordinates = [own_shares[0][0] for own_shares in shares]
         for c, change in zip(coordinates, own.at([q[c] for c in coordinates]), strict=True):
@@ -334,7 +332,7 @@ class Robot:
 
     @cached_property
     def opened(self) -> Robot:
-        """Spanning tree: every passive joint is a coordinate of its own."""
+        """Spanning tree of the robot, in which every passive joint is a coordinate."""
         joints = tuple(replace(joint, is_passive=False) for joint in self.joints)
         found = replace(self, joints=joints, cuts=(), seed=None, coupling=None, motor_effects=())
         if self.coupling is None or not self.passive:
@@ -569,10 +567,11 @@ class Robot:
         at: str | None = None,
         about: str = "com",
     ) -> Robot:
-        """Robot with a payload, which is added to the link's own parameters.
+        """Robot with a payload, which is added to the parameters of the link that carries it.
 
-        com [m] and inertia [kg m2: Ixx Ixy Ixz Iyy Iyz Izz, about the payload's centre of mass or ("frame") about the
-        frame's origin] are in the frame `at`: a link or frame of the file, by default the last link's own frame.
+        com [m] and inertia [kg m2: Ixx Ixy Ixz Iyy Iyz Izz, about the payload's centre of mass or ("frame") about
+        the frame's origin] are in the frame `at`: a link or frame of the file, by default the frame of the last
+        link.
         """
         if mass < 0 or not np.all(np.isfinite([mass, *com, *inertia])):
             raise InputError("a payload needs finite numbers and a mass that is not negative")
@@ -592,7 +591,7 @@ class Robot:
         return next((name for name, frame in self.frames.items() if frame.joint is None), "base")
 
     def payload_frame(self, at: str | None) -> Frame:
-        """Frame in which a payload is given: a link or frame of the file by name, by default the last link's own."""
+        """Frame in which a payload is given: a link or frame of the file by name; default: frame of the last link."""
         if at is None and not self.joints:
             return Frame(None, HERE)  # a body that floats alone
         if at is None:

@@ -28,10 +28,11 @@ MESH = "mesh"
 
 @dataclass(frozen=True)
 class Piece:
-    """One shape of a link's geometry, in the link's own frame.
+    """One shape of a link's geometry, in the link frame.
 
-    link: its name, "" for the world of an MJCF file.  drawn: whether it is visual only, not a collision shape.
-    kind: one of `KINDS`, MESH or UNREAD.  size: as in `Shape`.  points (N, 3) [m]: vertices of a mesh.
+    link: name of the link, "" for the world of an MJCF file.  drawn: whether it is visual only, not a
+    collision shape.  kind: one of `KINDS`, MESH or UNREAD.  size: as in `Shape`.  points (N, 3) [m]: vertices
+    of a mesh.
     """
 
     link: str
@@ -127,7 +128,10 @@ def _mesh_places(name: str, source: Path) -> Iterator[Path]:
 
 
 def _mjcf_pieces(robot: Robot, text: str) -> Iterator[Piece]:
-    """Geometry placed by MuJoCo; masses are ignored, and of meshes only the pose is used."""
+    """Link geometry of an MJCF text, with poses computed by MuJoCo; masses are ignored.
+
+    MuJoCo does not load the meshes; it computes only their poses.
+    """
     mujoco: Any = load("mujoco", "sim")
     lean = lean_document(text, robot.source)
     types = {int(getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}")): kind for kind in KINDS}

@@ -55,7 +55,11 @@ def _ranges(robot: Robot, names: Collection[str]) -> dict[str, tuple[float, floa
 
 
 class _Lock:
-    """Pass over the tree; place: for each joint, the remaining joint that carries it, and its pose there."""
+    """Removal of locked joints from a tree.
+
+    place: for each joint, the remaining joint that carries its link (itself, or the nearest one towards the
+    base; new index, None for the base), and the pose of the link in that joint's frame.
+    """
 
     def __init__(self, robot: Robot, positions: Mapping[str, float]) -> None:
         self.old = robot

@@ -16,7 +16,10 @@ class DriverError(MinertiaError):
 
 
 class JointReading(NamedTuple):
-    """State of the robot: its own time [s], positions (n,) [rad or m], efforts (n,) in the driver's unit or None."""
+    """State of the robot: time stamp of its clock [s], positions (n,) [rad or m], and efforts (n,).
+
+    effort: in the driver's unit, None if it is not reported.
+    """
 
     t: float
     q: Array

@@ -73,7 +73,7 @@ def _rounding(path: Trajectory, h: Array) -> Array:
 
 
 def _check_accelerations(name: str, path: Trajectory, names: tuple[str, ...]) -> None:
-    """Check that each acceleration is about that of the neighbouring velocity differences, or between them."""
+    """Check that each acceleration lies between the neighbouring velocity difference quotients, with a tolerance."""
     if len(path.t) < 3:
         return
     mean = np.diff(path.qd, axis=0) / np.diff(path.t)[:, None]
@@ -176,7 +176,7 @@ def _step(robot: Robot, limits: MotionLimits) -> float:
 
 
 def _beyond(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
-    """(time of the file, joint, value) of the largest violation of a derivative's bounds; None where there is none."""
+    """(time in the file, joint, value) of the largest violation of bounds on a derivative; None if there is none."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers without end are beyond every limit
         return _farthest(motion, order, low, high)
 

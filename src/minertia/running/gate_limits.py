@@ -131,7 +131,10 @@ def _names(robot: Robot, values: Array) -> list[str]:
 
 
 def within_file(robot: Robot, limits: MotionLimits) -> MotionLimits:
-    """Limits restricted to those of the robot file; raises an error for implausible rates that it leaves open."""
+    """Limits restricted to those of the robot file; raises an error for implausible velocities or accelerations.
+
+    Only velocities and accelerations for which the file has no limit are checked for plausibility.
+    """
     known = _known(robot)
     for what in RATES:
         _check_believable(robot, what, getattr(limits, what), known[what])
@@ -190,7 +193,7 @@ def _beside(path: Path, robot: Robot) -> LimitsTable | None:
 
 
 def _has_lost_limits(folder: Path) -> bool:
-    """Whether the data of a trajectory refer to a file of limits."""
+    """Whether the data file of a trajectory refers to a file of limits, which is then missing from the folder."""
     try:
         with open(folder / NUMBERS, "rb") as file:
             data = json_document(file.read(LONGEST).decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Whether the connected robot is that of the robot file: its reported identity, and `robot_description` of ROS.
+"""Check that the connected robot is the one of the robot file: reported identity, and ROS `robot_description`.
 
 The axes of the joints are compared as lines in space at several postures, because commands act on them.
 Their angles, distances and mutual moments (reciprocal products) do not depend on frames, so a

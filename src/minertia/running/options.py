@@ -39,7 +39,7 @@ class RunOptions(Declared):
     )
     effort: float | tuple[float, ...] | None = option(
         None,
-        "Effort at which the robot is stopped, in the driver's unit; a robot that reports no efforts is refused then.",
+        "Effort at which the robot is stopped, in the driver's unit; requires a robot that reports efforts.",
         unit="N m, N or A",
         above=0,
         command="effort",
@@ -54,7 +54,7 @@ class RunOptions(Declared):
         if not self.speeds:
             raise Infeasible("speeds is empty; give at least one speed stage in %")
         if len({round(speed) for speed in self.speeds}) < len(self.speeds):
-            raise Infeasible("speeds has one stage twice; stages must differ by a whole per cent")
+            raise Infeasible("speeds contains a stage twice; stages must differ by at least 1 %")
 
     @property
     def is_simulated(self) -> bool:
@@ -63,5 +63,5 @@ class RunOptions(Declared):
 
     @property
     def factors(self) -> list[float]:
-        """Speed stages as fractions of the trajectory's own speed."""
+        """Speed stages as fractions of the full speed of the trajectory."""
         return [speed / 100 for speed in self.speeds]

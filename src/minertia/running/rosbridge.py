@@ -32,7 +32,10 @@ TEXT, TEXTS = 4, 9  # kinds of parameters that are a text or a list of them, in 
 
 
 class RosbridgeDriver(Driver):
-    """Robot at `url` (ws://host:9090), joints by name; rate [Hz] of the commands, also required of the states."""
+    """Driver of the robot at `url` (ws://host:9090), with joints identified by name.
+
+    rate [Hz]: rate of the commands; the state messages must arrive at least at this rate.
+    """
 
     def __init__(
         self,

@@ -154,7 +154,10 @@ class Way:
     polynomial: Array | None = None  # (6, n); None at standstill
 
     def next(self, q: Array, qd: Array | None = None) -> Way:
-        """Interpolation to the next command; its default velocity is that of a quartic through all stored ones."""
+        """Interpolation to the next command.
+
+        qd: velocity at the command, by default from the quartic through it and the stored commands.
+        """
         T, (here, last) = self.period, self.q[:2]
         commands = np.vstack([q, self.q])
         qd = BACKWARD @ commands / T if qd is None else qd
@@ -165,7 +168,7 @@ class Way:
         return Way(T, commands[:KEPT], qd, self.qd, found)
 
     def parts(self, count: int) -> list[Array]:
-        """Positions, velocities and accelerations (count, n) at the ends of `count` equal parts."""
+        """Positions, velocities and accelerations (count, n) at the ends of `count` equal parts of the period."""
         assert self.polynomial is not None
         return [basis @ self.polynomial / self.period**m for m, basis in enumerate(_powers(count))]
 
@@ -304,7 +307,7 @@ class LoopbackDriver(Driver):
             raise DriverError("the robot sent a message that is not a valid state") from None
 
     def command(self, q: Array, qd: Array) -> None:
-        """Send a position command and the velocity there."""
+        """Send a position command, with the velocity at that position."""
         self._send({"q": q.tolist(), "qd": qd.tolist()})
 
     def stop(self) -> None:

@@ -18,7 +18,7 @@ GRIP = (0.1, 0.0, 0.1)  # m, in the last link's frame: off the axis of a joint t
 
 
 class ActingEffect(NamedTuple):
-    """Row of the effect table at a joint, with its value and constants."""
+    """Effect that acts at a joint: its row of the effect table, its parameter value, and its constants."""
 
     row: Effect
     value: float

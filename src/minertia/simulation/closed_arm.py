@@ -171,7 +171,10 @@ def _program(robot: Robot, passive: int, dry: Mapping[int, Sequence[ActingEffect
 def _rubbing(
     robot: Robot, q: list[Expr], qd: list[Expr], dry: Mapping[int, Sequence[ActingEffect]]
 ) -> tuple[list[list[Any]], list[Any], list[Any]]:
-    """Jacobian of the joints with dry friction by the coordinates, and forward and backward friction bounds."""
+    """Jacobian of the joints with dry friction with respect to the coordinates, and their friction bounds.
+
+    The bounds are those in forward and in backward motion.
+    """
     if not dry:
         return [], [], []
     units = [[int(i == k) for i in range(robot.n)] for k in range(robot.n)]

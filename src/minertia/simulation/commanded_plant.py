@@ -106,7 +106,11 @@ def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
 
 
 def _shifts(loop: dict[str, Any], layout: SprungLayout) -> Array:
-    """Position in the file minus that in the log, for all coordinates: zero offsets and encoder differences."""
+    """Position in the exported file minus position in the log, for all coordinates.
+
+    It is the zero offset for links, and the zero offset minus the rest deflection of the spring for motors of
+    elastic joints.
+    """
     zeros = np.array(loop["zeros"], float)
     rest = np.array(loop.get("elastic", {}).get("rest", ()), float)
     return np.concatenate([zeros, zeros[list(layout.elastic)] - rest])

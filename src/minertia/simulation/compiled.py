@@ -110,14 +110,14 @@ class _Chained:
 
 
 def compiled_model(robot: Robot, folder: str | Path, *, force: bool = False) -> ControlModel:
-    """Model for a controller, from `compiled_code` of a robot with its own parameters."""
+    """Model for a controller, from `compiled_code` of a robot with its parameters."""
     return compiled_code(robot, folder, force=force).model
 
 
 def compiled_code(
     robot: Robot, folder: str | Path, programs: Sequence[str] = PROGRAMS, *, force: bool = False
 ) -> CompiledCode:
-    """Write code for a robot with its own parameters into a folder, compile it, run its self-test, and load it.
+    """Write code for a robot with its parameters into a folder, compile it, run its self-test, and load it.
 
     It is compiled and loaded in a private folder of this process, which nobody else can change.  Raises
     `CompilerMissing` if there is no compiler; the code is written in any case.  Compiled files are not kept.

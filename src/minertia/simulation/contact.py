@@ -37,11 +37,11 @@ LEARNING, WATCHED = 1000, 2000  # added to the number of a run, so that motions 
 class Detection:
     """Collisions of the end-effector and false alarms, with thresholds set for `per_hour` false alarms per hour.
 
-    force [N]: of the collisions, each a step against the motion of the end-effector.  delays (k,) [s]: until the
-    alarm, infinite if there was none.  seconds: duration of the monitored free motion; alarms: false alarms in
-    it.  sliding, standing: thresholds of each joint [N m or N] in motion, and where it may stick.  t (N,),
-    largest (N,): largest ratio of any joint's output to its threshold, in the run with the first collisions,
-    which begin at `begun`.
+    force [N]: force of the collisions, each a step against the motion of the end-effector.  delays (k,) [s]:
+    time from each collision to the alarm, infinite if there was none.  seconds: duration of the monitored
+    free motion; alarms: number of false alarms in it.  sliding, standing: thresholds of each joint [N m or N]
+    while it moves, and while it may stick.  t (N,), largest (N,): largest ratio of any joint's observer
+    output to its threshold, in the run with the first collisions, which begin at `begun`.
     """
 
     force: float
@@ -203,7 +203,7 @@ def _separate(above: Flags, apart: int) -> int:
 class _Hand(NamedTuple):
     """End-effector at a sample of a run: direction of motion (3,), efforts (n,), and which joints are in motion.
 
-    efforts: at the joints, of a unit force in that direction.
+    efforts: joint efforts due to a unit force on the end-effector in that direction.
     """
 
     sample: int

@@ -27,7 +27,7 @@ def control_tests(
 ) -> tuple[TrackingTable, ...]:
     """All tables: open-loop moves, fast and slow (without closed chains), feedback laws and model update rates.
 
-    robot: the true one, in MuJoCo without imperfections.  model: the controller's model.
+    robot: the true robot, simulated without imperfections.  model: the controller's model.
     """
     plant = Plant(robot, period=PERIOD, substeps=SUBSTEPS)
     moves = () if robot.open_cuts else _open_loop(robot, model, limits)

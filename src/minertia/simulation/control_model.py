@@ -42,7 +42,7 @@ class ControlModel:
 
 
 def control_model(robot: Robot) -> ControlModel:
-    """Functions of a robot with its own parameters, from its expression graphs."""
+    """Functions for a controller from the robot and its parameters, evaluated by expression graphs."""
     robot = robot.numeric
     n, chi = robot.n, robot.parameters()
     still = [{s: v for s, v in x.items() if s in (*LINK_SYMBOLS, *ROTOR_SYMBOLS)} for x in chi]

@@ -158,7 +158,7 @@ def _placement(pin: Any, R: Any, p: Any) -> Any:
 
 
 def _add_frames(pin: Any, model: Any, robot: Robot, carriers: Sequence[int]) -> None:
-    """Add the other frames of the robot's own file."""
+    """Add the frames of the robot file that the model does not have yet."""
     for name, frame in robot.frames.items():
         if not model.existFrame(name):
             carrier = carriers[0 if frame.joint is None else frame.joint + 1]

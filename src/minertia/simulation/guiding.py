@@ -107,7 +107,10 @@ def show_guiding(rig: Rig) -> Guiding:
 
 
 def _guided(rig: Rig, *, is_compensated: bool) -> tuple[PlantLog, _GuidingHand]:
-    """One run; if not compensated, the arm is still guided, and falls when released."""
+    """Simulate one guided motion and release; without compensation after release, the arm falls.
+
+    Gravity is compensated in any case while the arm is guided.
+    """
     plant, middle = rig.plant(2), rig.limits.middle
     goal = middle + WAY * rig.limits.half * np.where(np.arange(len(middle)) % 2, -1.0, 1.0)
     plant.place(goal)

@@ -102,7 +102,7 @@ def _run_of(places: NDArray[Any]) -> slice | NDArray[Any]:
 
 
 class _Side(NamedTuple):
-    """Joint with its own effects, its index in MuJoCo's velocity vector, and its coordinate."""
+    """Joint with effects that MuJoCo has no element for, its index in MuJoCo's velocities, and its coordinate."""
 
     joint: int
     effects: Sequence[ActingEffect]
@@ -111,7 +111,7 @@ class _Side(NamedTuple):
 
 
 class _PlantEffects:
-    """Effects without a MuJoCo element; the load of a joint is that of MuJoCo's last step."""
+    """Effects without a MuJoCo element; load-dependent ones use the joint loads of the previous step."""
 
     def __init__(self, arm: MujocoArm, more: More, temperature: Array | None) -> None:
         self.mujoco, self.model, self.data, robot = arm.mujoco, arm.model, arm.data, arm.robot

@@ -103,7 +103,7 @@ class SampleFiles(Declared):
 
     export: tuple[str, ...] = option(
         (),
-        "Files for simulators, beside samples.npz.",
+        "Formats of additional files for simulators.",
         choices=_sample_formats,
         command="export",
     )

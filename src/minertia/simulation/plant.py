@@ -28,12 +28,12 @@ Array = NDArray[np.float64]
 class Imperfections:
     """Imperfections of a real arm; one value for all joints or one per joint.
 
-    resolution: of the encoders [rad or m].  torque_noise: standard deviation of the measured effort [N m or N].
-    delay: from the command to the effort at the joint [s].  stribeck: excess of static over Coulomb friction [N m
-    or N], decaying over stribeck_velocity [rad/s or m/s].  velocity_cutoff: of the filter on differentiated
-    encoder signals [Hz].  is_dithered: the rounding error of the encoders is random, uniform over one step,
-    instead of computed.  With computed rounding a controller amplifies the last bits of the simulation, so that
-    runs differ between processors.
+    resolution: encoder resolution [rad or m].  torque_noise: standard deviation of the measured effort [N m
+    or N].  delay: time from the command to the effort at the joint [s].  stribeck: excess of static over
+    Coulomb friction [N m or N], decaying over stribeck_velocity [rad/s or m/s].  velocity_cutoff: cut-off of
+    the filter on differentiated encoder signals [Hz].  is_dithered: the rounding error of the encoders is
+    random, uniform over one step, instead of computed.  With computed rounding a controller amplifies the
+    last bits of the simulation, so that runs differ between processors.
     """
 
     resolution: ArrayLike = 0.0

@@ -1,4 +1,8 @@
-"""Proof of a USD file: its efforts are those of the robot, by our doubles and by the 32 bits that others read."""
+"""Verification of a USD file: the robot read from it has the same efforts as the original robot.
+
+The file is read twice: with minertia's double-precision attributes, and with only the standard attributes
+(mostly 32 bits) that other programs read.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,10 @@ READ_BACK, SINGLE = 1e-9, 1e-6  # differences of efforts above which a file fail
 
 @dataclass(frozen=True)
 class Proof:
-    """Largest difference of efforts between a robot and its file, over the largest effort.
+    """Largest difference of efforts between a robot and its USD file, relative to the largest effort.
 
-    read_back: as minertia reads the file.  single: as a program finds it that knows the standard attributes alone, most
-    of them with 32 bits; without the effects that the format has no place for, `not_held`.
+    read_back: with the file as minertia reads it.  single: with only the standard attributes, most of them
+    with 32 bits, which other programs read; without the effects that the format cannot represent, `not_held`.
     """
 
     read_back: float
@@ -33,16 +37,16 @@ class Proof:
 
     @property
     def is_held(self) -> bool:
-        """Whether both differences are those of rounding."""
+        """Whether both differences are within rounding errors."""
         return self.read_back <= READ_BACK and self.single <= SINGLE
 
     def record(self) -> dict[str, Any]:
-        """The proof as plain data for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {"read_back": self.read_back, "single": self.single, "not_held": list(self.not_held)}
 
 
 def prove(robot: Robot, file: Path, prim: str = "") -> Proof:
-    """Compare the efforts of a robot with those of a USD file of it."""
+    """Compare the efforts of a robot with those of the robot read from its USD file."""
     target = target_of(file)
     assert target is not None
     whole, held = robot.numeric, held_by(robot, target).numeric

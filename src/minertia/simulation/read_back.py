@@ -52,10 +52,10 @@ def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]
 
 
 def read_by_engine(model: Model, file: Path) -> Model | None:
-    """Model with the single export of a file, and the program that reads it; None if it has no such export.
+    """Model whose only export is this file, with the program that read it; None if it has no such export.
 
-    The efforts of the file are compared with those of the model at random states.  The residuals on the logs are
-    those found at identification.
+    The efforts computed from the file are compared with those of the model at random states.  The residuals
+    on the logs are taken from the identification.
     """
     target = target_of(file)
     if target is None or target.name not in model.exports:
@@ -165,7 +165,7 @@ def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
 
 
 def _in_usd(file: Path, robot: Robot) -> Efforts:
-    """Efforts of what programs find in a USD file: its standard attributes, most of them with 32 bits."""
+    """Efforts from the standard attributes of a USD file, most of them with 32 bits, as other programs read it."""
     arm = parse_usd("", str(file), ReadOptions("fixed", 0.0, False, single=True)).with_gravity(robot.gravity)
     _check(robot, list(arm.coordinate_names), arm.n)
     order = [arm.coordinate_names.index(name) for name in robot.coordinate_names]

@@ -57,10 +57,11 @@ class Returned:
 class Rehearsal:
     """Results of a rehearsal; steps whose tool is missing are None and listed in `skipped`.
 
-    held_out: rms residual per joint on the validation trajectory [N m or N].  floor: that of the noise alone.
-    stirred: rms of efforts above the filter's cut-off, which the controller generates from encoder quantisation.
-    load: payload mass [kg] of the on-line estimation.  soft: cross-check of closed chains with MuJoCo.  springs:
-    results for elastic joints.  shown: results of the controllers of `RehearsalOptions.show`.
+    held_out: rms residual per joint on the validation trajectory [N m or N].  floor: rms residual that the
+    measurement noise alone would cause.  stirred: rms of efforts above the filter's cut-off, which the
+    controller generates from encoder quantisation.  load: payload mass [kg] of the on-line estimation.  soft:
+    cross-check of closed chains with MuJoCo.  springs: results for elastic joints.  shown: results of the
+    controllers of `RehearsalOptions.show`.
     """
 
     robot: Robot

@@ -19,10 +19,11 @@ SHOWN_PROGRAMS = (*PROGRAMS, "adaptive_start", "adaptive_law", "momentum_observe
 
 @dataclass(frozen=True)
 class Rig:
-    """Simulated arm and its controllers' model.
+    """Simulated arm, and the model that its controllers use.
 
-    robot: the true one.  known: the identified one, whose programs `SHOWN_PROGRAMS` are in `code`.  motion: a
-    trajectory from rest to rest.  period [s]: control period.  load [kg]: payload that is picked up.
+    robot: the true robot.  known: the identified robot, whose programs `SHOWN_PROGRAMS` are in `code`.
+    motion: a trajectory from rest to rest.  period [s]: control period.  load [kg]: payload that is picked
+    up.
     """
 
     robot: Robot
@@ -36,7 +37,7 @@ class Rig:
     seed: int = 0
 
     def plant(self, seed: int = 0) -> Plant:
-        """Simulated arm; seed: of its noise, combined with that of the rig."""
+        """Simulated arm; seed: seed of its noise, combined with the seed of the rig."""
         return Plant(self.robot, period=self.period, imperfections=self.flaws, seed=(self.seed << 16) + seed)
 
     def damping(self, posture: Array, rate: float) -> Array:

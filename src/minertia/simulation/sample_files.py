@@ -1,4 +1,4 @@
-"""Files of samples for simulators: one row in `FORMATS` for each."""
+"""Export of parameter samples to files for simulators: one row in `FORMATS` for each file format."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ MOST_FILES = 1000  # robots in files of their own, without --force
 
 @dataclass(frozen=True)
 class SampleFormat:
-    """A kind of files of samples: names of the files, and what writes them into a folder.
+    """File format of parameter samples for a simulator.
 
-    each: whether it writes a file for each robot.
+    names: function that returns the file names for a number of robots.  write: function that writes the files
+    into a folder.  each: whether there is one file per robot.
     """
 
     names: Callable[[int], tuple[str, ...]]
@@ -49,7 +50,7 @@ def check_samples(out: Path, formats: Sequence[str], count: int, *, force: bool 
 
 
 def write_samples(out: Path, samples: Samples, formats: Sequence[str] = (), *, force: bool = False) -> tuple[Note, ...]:
-    """Write samples.npz and the files for simulators at once; the notes say what these cannot hold."""
+    """Write samples.npz and the files for simulators atomically; notes list what these cannot represent."""
     notes: list[Note] = []
     with folder_at_once(out, force=force) as draft:
         write_file(draft / FILE, samples.to_bytes())
@@ -62,10 +63,10 @@ def write_samples(out: Path, samples: Samples, formats: Sequence[str] = (), *, f
 
 
 def held_values(samples: Samples, target: str) -> dict[str, Array]:
-    """Draws (N) of the effects that files of a target hold, by name.
+    """Samples (N,) of the effects that the files of an export target can represent, by name.
 
-    Friction that they cannot hold is replaced: the model keeps the best values of a fit with the target's own friction,
-    and these vary with the draws of what they stand in for.
+    Friction effects that they cannot represent are replaced by FV and FC, as fitted for the target.  FV and
+    FC are scaled with their samples or, where the model has none, with the samples of the replaced effects.
     """
     held = next(one.held for one in TARGETS if one.name == target)
     own = {name: k for k, name in enumerate(samples.names) if symbol_of(name) in BY_SYMBOL}
@@ -87,7 +88,7 @@ def held_values(samples: Samples, target: str) -> dict[str, Array]:
 
 
 def held_robot(samples: Samples, k: int, held: Mapping[str, Array]) -> Robot:
-    """A robot with its own links and the `held_values` of a target."""
+    """Sampled robot k: its sampled link parameters, with the effects from `held_values` for a target."""
     links = {name: v for name, v in samples.standard(k).items() if symbol_of(name) not in BY_SYMBOL}
     robot = samples.model.nominal
     gone = {name: 0.0 for name in (*robot.columns(True, True), *robot.effect_values) if symbol_of(name) in BY_SYMBOL}
@@ -96,7 +97,7 @@ def held_robot(samples: Samples, k: int, held: Mapping[str, Array]) -> Robot:
 
 
 def _lost(samples: Samples, target: str, engine: str) -> tuple[Note, ...]:
-    """Note on effects that a target cannot hold."""
+    """Notes on effects that the files of a target cannot represent."""
     held = next(one.held for one in TARGETS if one.name == target)
     lost = [n for n in samples.names if symbol_of(n) in BY_SYMBOL and symbol_of(n) not in held]
     friction = [name for name in lost if "qd" in BY_SYMBOL[symbol_of(name)].inputs]
@@ -113,7 +114,7 @@ MJX_FILES = ("mjx.npz", "mjx.mjcf")
 
 
 def mjx_arrays(samples: Samples) -> tuple[str, dict[str, Array]]:
-    """MJCF of the most probable robot, and arrays of MJX models that replace its fields, robots first."""
+    """MJCF of the most probable robot, and arrays that replace fields of its MJX model, one row per sampled robot."""
     mujoco = mujoco_package()
     has_servos = bool(samples.servos())
     held = held_values(samples, "mjcf")
@@ -139,7 +140,7 @@ def mjx_arrays(samples: Samples) -> tuple[str, dict[str, Array]]:
 
 
 def held_best(samples: Samples, target: str) -> Robot:
-    """The most probable robot with what files of a target hold."""
+    """Most probable robot, with only the effects that the files of a target can represent."""
     first = replace(samples, x=samples.best[None])
     return held_robot(first, 0, held_values(first, target))
 
@@ -165,7 +166,10 @@ def _actuators(samples: Samples, compiled: Any) -> dict[str, Array]:
 
 
 def principal(six: Array) -> tuple[Array, Array]:
-    """Principal moments (N, 3) and the quaternions w x y z (N, 4) of their axes, of inertia XX XY XZ YY YZ ZZ."""
+    """Principal moments (N, 3) and quaternions w x y z (N, 4) of the principal axes.
+
+    six (N, 6): inertia matrices as XX XY XZ YY YZ ZZ.
+    """
     J = np.stack([six[:, [0, 1, 2]], six[:, [1, 3, 4]], six[:, [2, 4, 5]]], axis=1)
     moments, axes = np.linalg.eigh(J)
     axes[:, :, 2] *= np.sign(np.linalg.det(axes))[:, None]
@@ -173,7 +177,7 @@ def principal(six: Array) -> tuple[Array, Array]:
 
 
 def _quaternions(R: Array) -> Array:
-    """Quaternions w x y z of rotation matrices, by the largest of four forms."""
+    """Quaternions w x y z (N, 4) of rotation matrices, from the largest component for numerical accuracy."""
     xx, yy, zz = R[:, 0, 0], R[:, 1, 1], R[:, 2, 2]
     a, b, c = R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]
     d, e, f = R[:, 1, 0] + R[:, 0, 1], R[:, 0, 2] + R[:, 2, 0], R[:, 2, 1] + R[:, 1, 2]
@@ -217,7 +221,7 @@ ISAAC_FILE = "events.py"
 
 
 def isaac_text(samples: Samples) -> str:
-    """Python text of an Isaac Lab event that gives each environment one robot of samples.npz."""
+    """Python source of an Isaac Lab event that assigns one robot of samples.npz to each environment."""
     joints = [samples.model.nominal.joints[j].name for j in range(samples.model.nominal.n_joints)]
     return ISAAC.format(version=__version__, robot=repr(samples.model.nominal.name), joints=repr(joints))
 

@@ -39,9 +39,9 @@ TINY = 1e-9  # kg, kg m2 of the bodies that stand for rotors, whose inertia is t
 
 
 class SprungPlant:
-    """Robot whose elastic joints have motors of their own, under motor-side position servos.
+    """Robot whose elastic joints have motors as separate bodies, under motor-side position servos.
 
-    kp, kd: gains (n,) on the joint side.  period [s] of the log.
+    kp, kd: gains (n,) referred to the joint side.  period [s]: sampling period of the log.
     """
 
     def __init__(self, robot: Robot, kp: Array, kd: Array, *, period: float = 4e-3) -> None:

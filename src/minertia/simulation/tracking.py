@@ -74,7 +74,7 @@ def two_tasks(model: ControlModel, gains: Gains, every: int) -> Controller:
     The background task updates D, h and g; the synchronous task runs at the full rate.
     """
     if every < 1:
-        raise Infeasible("the background task needs at least one period")
+        raise Infeasible("the period of the background task must be at least one control period")
     held: tuple[Array, Array] | None = None
     count = 0
 
@@ -181,7 +181,7 @@ def follow(
 def compare_feedback(
     plant: Plant, model: ControlModel, trajectory: Trajectory, gains: Gains | None = None
 ) -> TrackingTable:
-    """Computed torque, PD + gravity and PD alone with the same gains (Khosla 1987)."""
+    """Tracking errors of computed torque, PD + gravity and PD alone, with the same gains (Khosla 1987)."""
     g = gains or Gains()
     posture = trajectory.q[0]
     return follow(

@@ -39,7 +39,7 @@ class Asked(BaseModel):
 
 
 class CampaignAsked(Asked):
-    """Changes of a campaign: logs by key, and values of its tables with the file's own names.
+    """Changes of a campaign: logs by key, and values of its tables under the names used in the file.
 
     None removes a value; values that are not named are unchanged.
     """

@@ -44,5 +44,5 @@ class JobWork:
         return read_robot(path, letters=False)
 
     def robot_title(self, model: object = None) -> str:
-        """Display name of the robot."""
+        """Title of an identified model by its key; without a model, a generic name of the robot file."""
         return self.project.file(str(model), "model").title if model else "the robot file"

@@ -68,7 +68,7 @@ def drop_curves(runs: Path, but: Path) -> None:
 def part_of(folder: Path, number: int, signals: Sequence[str], span: tuple[float, float]) -> dict[str, Any] | None:
     """Signals between two times [s], with as many points as a view has; None where one was not stored.
 
-    values: of each joint, signal after signal, all at the same times.
+    values: one list per signal and joint, in the order of `signals`, all at the times `t`.
     """
     try:
         t = np.load(_place(folder, number, "t"), mmap_mode="r", allow_pickle=False)

@@ -1,7 +1,7 @@
 """Settings of each kind of studio job, from which requests, forms and types are generated.
 
-Files are named by keys of the project.  Options of other packages are included with their own declarations;
-`table=""` means that they have no table of their own in the settings of the job.
+Files are named by keys of the project.  Options of other packages are included as declared there;
+`table=""` means that they are not in a separate table of the job's settings.
 """
 
 from __future__ import annotations

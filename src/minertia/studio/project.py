@@ -180,7 +180,7 @@ class Project:
         """Robot of the campaign, or the chosen robot if there is no campaign yet.
 
         {"bundled": name} or {"file": key}, with a title for display, and a version that changes with the content;
-        name: as in a campaign.
+        name: the entry for the robot in a campaign.
         """
         name = self._robot_entry()
         if name is None:
@@ -260,9 +260,10 @@ class Project:
         return dict(_shown_data(found))
 
     def write_campaign(self, asked: Mapping[str, Any], revision: str | None = None) -> None:
-        """Change the campaign: logs by key, and values of its tables; None removes one, other values are unchanged.
+        """Change the campaign: logs by key, and values of its tables.
 
-        revision: of the project as the caller knows it; None skips the check.
+        None removes a value; values that are not named are unchanged.  revision: project revision that the caller
+        has seen; None skips the check.
         """
         with self._changing(revision):
             before = self._before()
@@ -492,7 +493,11 @@ def _named_files(text: str) -> list[str]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Plain files below a folder, without hidden ones and links; the folder of runs counts for its models."""
+    """Files below a folder, down to `DEPTH` levels, without hidden files, links and fleet records.
+
+    A folder that is one log, such as a ROS 2 bag, is yielded as a whole.  Folders named `code` or starting
+    with a dot or two underscores are skipped; the search ends after `MOST` files.
+    """
     seen = 0
     for place, folders, names in os.walk(folder, followlinks=False):
         here = Path(place)
@@ -622,7 +627,7 @@ def _proposed(before: Mapping[str, Any], proposal: Mapping[str, Any]) -> dict[st
 
 
 def _answered(old: Any, value: Any) -> Any:
-    """Value of a proposal, or that of the campaign where the proposal has "?"."""
+    """Value of a proposal, or the value of the campaign where the proposal has "?"."""
     return old if old is not None and "?" in str(value) else value
 
 

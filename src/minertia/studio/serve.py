@@ -25,7 +25,7 @@ NOT_BUILT = (
 
 @dataclass(frozen=True)
 class Listening:
-    """Listening socket of the studio.  address: of the server, without the token."""
+    """Listening socket of the studio.  address: address of the server, without the token."""
 
     listener: socket.socket
     door: Door

@@ -137,7 +137,7 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
     def put_robot(asked: RobotAsked) -> dict[str, Any]:
         """Choose the robot."""
         if (asked.bundled is None) == (asked.file is None):
-            raise InputError("name a bundled robot or a file of the folder, one of them")
+            raise InputError("name either a bundled robot or a file of the folder")
         chosen = project.choose_robot(bundled=asked.bundled, file=asked.file, revision=asked.revision)
         return {**chosen, "revision": project.revision}
 
@@ -181,7 +181,7 @@ def _add_campaign(app: FastAPI, project: Project, jobs: Jobs) -> None:
 
     @app.post("/api/campaign/of")
     def post_campaign(asked: CampaignOf) -> dict[str, Any]:
-        """Adopt the campaign that a job proposed from headers, or that of an earlier identification."""
+        """Adopt the campaign that a job proposed from log headers, or the campaign of an earlier identification."""
         job = _known(jobs, asked.job)
         folder = jobs.folder(job.name)
         if job.kind == "propose":
@@ -291,7 +291,7 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
         """Start a job; an identical running job is not started again."""
         kind, settings = asked.kind, without_nulls(asked.settings)
         if kind in CHECKED and Standing(project, jobs).passed_check() is None:
-            raise Busy("the campaign has not passed a check as it stands now; run the check first")
+            raise Busy("the current campaign has not passed a check; run the check first")
         if kind not in ROBOTLESS:
             project.robot_name()  # says that none is chosen
         made_of = ProjectNow(project).made_of(kind)
@@ -387,7 +387,7 @@ def _add_results(app: FastAPI, project: Project, jobs: Jobs) -> None:
         """
         why = Standing(project, jobs).stale(_known(jobs, name))
         if why and not old:
-            raise Busy(f"{name} was {why[0]}; it is not of the project as it stands now, so make it anew")
+            raise Busy(f"{name} was {why[0]}, so it is out of date; run the job again")
         folder = jobs.folder(name)
         place = folder / "code" if (folder / "code").is_dir() else folder
         names = _written(place)
@@ -420,7 +420,7 @@ def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
         wanted = (signal, f"{signal}_filtered") if filtered else (signal,)
         found = part_of(jobs.folder(name), log, wanted, (start, end))
         if found is None:
-            raise HTTPException(404, "this part of the log was not kept; check again")
+            raise HTTPException(404, "this part of the log is not stored; run the check again")
         return found
 
 
@@ -447,7 +447,7 @@ def _proposed(view: Path) -> str:
     try:
         return str(json_document(view.read_text(encoding="utf-8"))["text"])
     except (DocumentError, KeyError, TypeError):
-        raise InputError("this proposal is of an earlier version; propose columns again") from None
+        raise InputError("this proposal was made by an earlier version; propose columns again") from None
 
 
 def _present(path: Path) -> Path:

@@ -128,7 +128,10 @@ def _expected(schedule: Schedule, with_rows: bool) -> list[str]:
 
 
 def _ahead(schedule: Schedule, with_rows: bool) -> str:
-    """Address of the rows of the next block; if there are none, memory that is written anyway."""
+    """C text of the addresses of the next block's output rows, for prefetching.
+
+    In modes without output rows the address is that of the workspace, which is written anyway.
+    """
     if not with_rows:
         return "const double *const *const ahead = 0;"
     places = [

@@ -149,7 +149,7 @@ class BatchKernel:
     def pattern(self) -> MatrixPattern:
         """Positions of the varying entries in the one output matrix of the program."""
         if len(self.program.ports) != 1 or len(self.program.ports[0].shape) != 2:
-            raise ShapeError(f"the program '{self.program.name}' does not compute one matrix")
+            raise ShapeError(f"the program '{self.program.name}' must have exactly one output, a matrix")
         rows, columns = self.program.ports[0].shape
         return MatrixPattern(rows, columns, self.schedule.positions(0))
 

@@ -85,10 +85,11 @@ class Gram:
         return replace(self, matrix=matrix)
 
     def settles(self, step: Array, theta: Array) -> bool:
-        """Whether a step to theta is so short that its error is no larger than that of QR.
+        """Whether a step to theta is so short that its rounding error does not exceed the error of QR.
 
-        With columns of length 1 and a condition number c, QR loses c eps |theta| + c**2 eps |residual|; the step loses
-        c**2 eps of its length, or of that of Y step if columns are preconditioned.
+        With columns of length 1 and a condition number c, the error of QR is c eps |theta| + c**2 eps
+        |residual|.  The error of the step is c**2 eps times its length, or times the length of Y step if
+        columns are preconditioned.
         """
         R, p = self.factor(), self.count
         lengths = np.linalg.norm(R, axis=0)
@@ -139,8 +140,9 @@ class Residual:
 class Solution:
     """Least-squares estimate with its diagnostics.
 
-    condition: of Y with columns scaled to length 1.  method: "normal equations" or "preconditioned".  left: function
-    that returns the residual at theta, by another pass over the data if necessary.
+    condition: condition number of Y with columns scaled to length 1.  method: "normal equations" or
+    "preconditioned". left: function that returns the residual at theta, by another pass over the data if
+    necessary.
     """
 
     columns: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Flat schedule of a program: one list of steps that C, the interpreter and NumPy all run.
 
-A step computes one value for a whole block of samples.  Products with one use, in a sum, are fused with it,
-and signs are moved into the last step, so that the varying outputs (the *entries*) are written in place
-without a copy.  Outputs that are constant 0 are not entries.
+A step computes one value for a whole block of samples.  A product that is used only once, in a sum, is
+fused with that sum.  Signs are moved into the last step, so that the varying outputs (the *entries*)
+are written in place without a copy.  Outputs that are constant 0 are not entries.
 """
 
 from __future__ import annotations
@@ -170,14 +170,14 @@ class _Scheduler:
             if k < port.size:
                 return p, k
             k -= port.size
-        raise ValueError(f"the program '{self.program.name}' has more outputs than its ports have room for")
+        raise ValueError(f"the program '{self.program.name}' has more output values than its output ports")
 
     def _fresh(self) -> int:
         self.next_value += 1
         return self.next_value - 1
 
     def _signed(self, made: dict[int, KernelStep], output: Expr) -> KernelStep:
-        """Step that writes an output: the node's own if it has no other use, else a copy."""
+        """Step that writes an output: the step of its node if no other step uses its value, else a copy."""
         step = made[output.id]
         first = self.wanted[output.id] > 0
         self.wanted[output.id] = 0  # a second output of the same node gets a copy

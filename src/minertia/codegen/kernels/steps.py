@@ -1,8 +1,9 @@
 """Steps of a schedule, their operation codes in the interpreter, and propagation of signs at no cost.
 
 Every value of a schedule may be stored with the opposite sign.  Vector units differ in their fused
-operations: all have c + a b and c - a b, but not all have a b - c.  A negated value costs nothing, because
-each step that reads it changes its own sign; only the outputs of a program must have their true sign.
+operations: all have c + a b and c - a b, but not all have a b - c.  A negated value costs nothing,
+because the steps that read it use the operation with the opposite sign; only the outputs of a program
+must have their true sign.
 """
 
 from __future__ import annotations

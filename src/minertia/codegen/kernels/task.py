@@ -155,9 +155,10 @@ ROWS, NONZEROS, GRAM, RESIDUAL, PRECONDITIONED, NOTHING = range(6)
 class Work:
     """Batch: the operation (`mode`) and its arrays.
 
-    inputs, outputs: one C-contiguous float64 array per port; sums need none, and write (N, entries) to one.
-    The others are for least squares: tau and weights (N, n) or (n,); theta: parameters of a residual, those whose
-    efforts are subtracted from tau before it is summed, or the padded inverse of a triangle.
+    inputs, outputs: one C-contiguous float64 array per port; a mode that returns sums needs no output, or
+    writes the varying entries to one output (N, entries).  The other fields are for least squares.  tau,
+    weights: (N, n) or (n,). theta: parameters at which the residual is computed, or parameters whose
+    efforts are subtracted from tau before summation, or the padded inverse of a triangle.
     """
 
     mode: int

@@ -78,11 +78,12 @@ class GroupEffects:
 class EffectPrograms:
     """Programs of a group's effects.
 
-    efforts: from q, qd, load (start of a step; n each), at, rate (its midpoint), values e and constants c to the
-    efforts of smooth effects with their derivatives by position and velocity, additions to the mass matrix, and
-    friction bounds forwards and backwards, n each.  slopes: from the same, accelerations and directions of sliding to
-    derivatives of friction by q, qd and load (n each), and to the effort of each effect with value 1.  is_linear:
-    whether all smooth efforts are linear in the motion.
+    efforts: program for the efforts of smooth effects with their derivatives with respect to position and
+    velocity, for additions to the mass matrix, and for friction bounds forwards and backwards, n each.  Its
+    inputs are q, qd, load at the start of a step (n each), at and rate at its midpoint, values e and
+    constants c.  slopes: program for the derivatives of friction with respect to q, qd and load (n each),
+    and for the effort of each effect with value 1; its inputs are the same, accelerations and directions of
+    sliding.  is_linear: whether all smooth efforts are linear in the motion.
     """
 
     efforts: Program

@@ -89,7 +89,7 @@ def floor_efforts(
 def floor_slopes(
     graph: Graph, efforts: FloorEfforts, qdd: Sequence[Scalar], wanted: Sequence[Sequence[Scalar]]
 ) -> list[list[list[Scalar]]]:
-    """Derivatives of the contact term M qdd - tau by each of some sets of inputs: [set][coordinate][input]."""
+    """Derivatives of the contact term M qdd - tau with respect to sets of inputs: [set][coordinate][input]."""
     asked = [sub(inner(row, qdd), tau) for row, tau in zip(efforts.M, efforts.tau, strict=True)]
     one = graph.constant(1.0)
     slopes = [reverse(graph, [a], [one]) if isinstance(a, Expr) else {} for a in asked]

@@ -51,11 +51,12 @@ class _Loop(ctypes.Structure):
 class LoopKernel:
     """Group of a robot's joints under position control.
 
-    joints: coordinates of the group, from 0; the others stay at 0 and must not be coupled to it by inertia.  links:
-    full names of the link parameters that are inputs of a rollout (all others are zero); the robot's own values if
-    empty. motors: those of elastic joints, coordinates after the joints.  floor: ground contact; its values (`FLOOR`,
-    then the step) follow those of the links.  effects: at the coordinates of the group, joints and motors; a rollout
-    takes their values.
+    joints: coordinates of the group, from 0; the others stay at 0 and must not be coupled to it by inertia.
+    links: full names of the link parameters that are inputs of a rollout (all others are zero); if empty,
+    the robot's nominal values are constants. motors: number of motors of elastic joints, whose coordinates
+    follow the joints.  floor: ground contact; its values (`FLOOR`, then the step) follow those of the
+    links.  effects: effects at the coordinates of the group, joints and motors; their values are given with
+    each rollout.
     """
 
     def __init__(

@@ -106,7 +106,7 @@ class _Effects:
         self.up, self.down = np.maximum(up, 0.0), np.maximum(down, 0.0)
 
     def carried(self, *inputs: Array) -> tuple[Array, Array, Array, Array]:
-        """Derivatives of friction by position, velocity and load at the start, and efforts with value 1."""
+        """Derivatives of friction with respect to position, velocity and load at the start; efforts with value 1."""
         if not self.of.all:
             o = np.zeros(self.of.n)
             return o, o, o, np.zeros(0)
@@ -311,7 +311,7 @@ class PlainLoop:
         return np.asarray(-by_place[:, None] * T1[self.seen] - by_rate[:, None] * rates[self.seen])
 
     def _by_effects(self, shapes: Array) -> Array:
-        """Efforts of effects with value 1, in the columns of the unknown ones."""
+        """Derivatives of the efforts with respect to the unknown effect values: efforts of effects with value 1."""
         found = np.zeros_like(self.Sq)
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "effect":
@@ -319,7 +319,11 @@ class PlainLoop:
         return found
 
     def _by_springs(self, T1: Array) -> Array:
-        """Derivatives of the efforts of elastic joints by the motion's unknowns and by their own values."""
+        """Derivatives of elastic-joint efforts with respect to the unknowns.
+
+        Through the motion for all unknowns, and directly for compliance, damping and rest position of the
+        springs.
+        """
         S, springs, dv = self.pairs, self.task.values.springs, self.friction.dv
         found = -S.T @ (self.stiff[:, None] * (S @ T1) + springs.damping[:, None] * (S @ self.Sv))
         wound = S @ (self.qm + self.quarter * self.task.h * dv) - springs.rest
@@ -330,7 +334,7 @@ class PlainLoop:
         return np.asarray(found)
 
     def _by_gain(self, k: int, kind: str, j: int, motion: tuple[Array, ...], law: tuple[Array, ...]) -> float:
-        """Derivative of the control effort by a gain of joint j."""
+        """Derivative of the control effort with respect to a gain of joint j."""
         x, h, command = self.task.values, self.task.h, self.task.command
         vm, _, slope, _ = motion
         sat, seen = law[0], self.seen[j]

@@ -52,7 +52,7 @@ class _GroupProgram:
         return self.graph.variables(name, size)
 
     def chi(self) -> list[dict[str, Scalar]]:
-        """Link parameters: named ones are inputs and the others zero; the robot's own if none is named.
+        """Link parameters: those in `links` are inputs and the others zero; nominal values if `links` is empty.
 
         The ground contact values follow them in the same input.
         """
@@ -106,7 +106,10 @@ def terms_program(
 def slopes_program(
     robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0, floor: FloorUnder | None = None
 ) -> Program:
-    """Program of the derivatives of a group's efforts by q and by qd, (n, n) each, and by all of x, Y (n, inputs)."""
+    """Program of the derivatives of a group's efforts with respect to q, qd and the link parameters x.
+
+    The outputs for q and qd are (n, n) each, the output Y for all of x is (n, inputs).
+    """
     g = _GroupProgram(robot, joints, links, motors, floor)
     q, qd, qdd = g.vector("q"), g.vector("qd"), g.vector("qdd")
     chi, state = g.chi(), State(q, qd, qdd)

@@ -19,7 +19,8 @@ KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SP
 class Springs:
     """Elastic joints of a group, each (m,): coordinates of link and motor, and the spring between them.
 
-    compliance [rad/(N m), m/N], damping [N m s/rad, N s/m]; rest: motor less link position without effort [rad, m].
+    compliance [rad/(N m), m/N], damping [N m s/rad, N s/m]; rest: motor minus link position at zero effort
+    [rad, m].
     """
 
     link: tuple[int, ...] = ()
@@ -33,13 +34,14 @@ class Springs:
 class LoopValues:
     """Values of one group of n joints, on the joint side in N m (N), rad (m) and s.
 
-    kp, kd, ki (n,): gains of the position servo; limit (n,): of its effort, infinite without.  zero (n,): the links
-    are at q + zero.  effects: values of the effects of the group's kernel, in its order.  links: link parameters that
-    are inputs of the kernel.  effort_delay: delay of the servo's effort [s], None if only the command is delayed.
-    is_voltage: the limit applies to the proportional part of the position error alone, and damping is the motor's
-    own.  is_euler: step as MuJoCo's Euler does, instead of the midpoint rule.  springs: elastic joints, whose motors
-    are separate coordinates after the joints; sees: the coordinate that the controller of each coordinate measures, by
-    default its own.
+    kp, kd, ki (n,): gains of the position servo.  limit (n,): limit of its effort, infinite if there is
+    none. zero (n,): joint zeros; the links are at q + zero.  effects: values of the effects of the group's
+    kernel, in its order.  links: link parameters that are inputs of the kernel.  effort_delay: delay of the
+    servo's effort [s], None if only the command is delayed.  is_voltage: whether the limit is a voltage
+    limit, which applies to the effort of the position error only and not to damping.  is_euler: whether to
+    integrate like MuJoCo's Euler method instead of the midpoint rule.  springs: elastic joints, whose
+    motors are separate coordinates after the joints.  sees: index of the coordinate that the controller of
+    each coordinate measures; by default the coordinate itself.
     """
 
     kp: Array
@@ -65,8 +67,8 @@ class LoopValues:
 class LoopCommand:
     """Commands of the servo in each step, (steps, n).
 
-    u, u_d: mean command and its derivative by the command's delay.  ud, ud_d: the same for the velocity reference;
-    None if damping acts on the measured velocity.
+    u, u_d: mean command, and its derivative with respect to the command's delay.  ud, ud_d: the same for
+    the velocity reference; None if damping acts on the measured velocity.
     """
 
     u: Array
@@ -79,8 +81,9 @@ class LoopCommand:
 class Rollout:
     """One simulation of a group of joints.
 
-    h: step [s]; every: steps between rows; q0, v0: initial state (n,).  unknowns: (kind, place), the links' first;
-    place is the joint within the group, or the entry of `LoopValues.links` or `LoopValues.effects`.
+    h: step [s]; every: steps between rows; q0, v0: initial state (n,).  unknowns: (kind, index) of each
+    quantity for which sensitivities are computed, link parameters first; the index is the joint within the
+    group, or the entry of `LoopValues.links`, `LoopValues.effects` or `LoopValues.springs`.
     """
 
     values: LoopValues

@@ -46,9 +46,11 @@ def statements(
 
 @dataclass(frozen=True)
 class Framework:
-    """Syntax of an array framework: its import and short name, an input as an array, entries as a last axis.
+    """Syntax of an array framework for generated modules.
 
-    constant: syntax of an entry that is the same for all samples, which PyTorch does not broadcast by itself.
+    importing, short: its import statement and short name.  array: expression that converts an input to an
+    array. stacked: expression that stacks entries along a last axis.  constant: expression of an entry that
+    is the same for all samples, which PyTorch does not broadcast by itself.
     """
 
     importing: str

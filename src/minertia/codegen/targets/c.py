@@ -35,7 +35,7 @@ class CStyle:
 
     @property
     def sincos(self) -> str:
-        """Source of sines and cosines: "libm" or "own"."""
+        """Source of sines and cosines: "libm", or "own" for generated functions."""
         return self.arithmetic.sincos
 
     @property
@@ -279,9 +279,10 @@ class Renderer:
         return f"  const {self.real} {names[node]} = {text};"
 
     def _angles(self, order: Sequence[int]) -> list[list[int]]:
-        """Arguments of sines and cosines computed together: of inputs, then of values that depend on their sines ...
+        """Arguments of the sines and cosines that are computed together, group by group.
 
-        Adjacent inputs stay adjacent, as a compiler may otherwise load them one by one.
+        The first group consists of inputs; each further group depends on the sines of earlier groups.  Adjacent
+        inputs stay adjacent, as a compiler may otherwise load them one by one.
         """
         graph = self.program.graph
         if self.style.sincos != "own":

@@ -37,10 +37,11 @@ WIDTHS = {"double": 8, "float": 4}
 class Tuning:
     """Tuning parameters that affect only the speed.
 
-    warps: per thread block and part of the sums.  samples: largest number in a tile of samples.  blocks: per
-    multiprocessor.  instruction: of the products.  unroll: steps of a row at a time.  is_early: whether the next
-    samples are read before the current products.  order: in which the entries are computed.  sums: largest number of
-    tiles of sums that one warp keeps, two doubles each in every lane.
+    warps: largest number of warps per thread block that share a part of the sums.  samples: largest number
+    of samples in a tile.  blocks: thread blocks per multiprocessor.  instruction: instruction that computes
+    the products.  unroll: number of steps of a row that are unrolled.  is_early: whether the next samples
+    are read before the current products. order: order in which the entries are computed.  sums: largest
+    number of tiles of sums that one warp keeps, two doubles each in every lane.
     """
 
     warps: int = 4

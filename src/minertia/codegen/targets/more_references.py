@@ -56,7 +56,10 @@ def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
 
 
 def _energy_slope(setting: Setting, q: Array, qd: Array, chi: Any) -> Array:
-    """Gradient of qd' D qd / 2 by q; with a floating base C' qd, as its velocities are not coordinate rates."""
+    """Gradient of qd' D qd / 2 with respect to q; for a floating base C' qd.
+
+    The velocities of a floating base are not the rates of coordinates.
+    """
     if setting.robot.is_floating:
         C = model.coriolis_matrix(setting.robot, q, qd, parameters=chi)
         return np.asarray(np.einsum("kji,kj->ki", C, qd))
@@ -206,7 +209,10 @@ def _adaptive_law(setting: Setting, program: Program, inputs: Arrays, chi: Any, 
 
 
 def _step(G: Array, slope: Array, rate: float) -> Array:
-    """Pseudo-inertia factor after a step: L is the gradient of slope . ten(P) by P, found column by column."""
+    """Pseudo-inertia factor after a step.
+
+    L is the gradient of slope . ten(P) with respect to P, found entry by entry.
+    """
     L = np.zeros((4, 4))
     for i in range(4):
         for j in range(4):

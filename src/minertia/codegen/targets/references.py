@@ -31,7 +31,10 @@ def named(program: Program, inputs: Arrays) -> Arrays:
 
 
 def motor_side(setting: Setting, tau: Array) -> Array:
-    """Convert efforts to the motor side if the program returns those; the six of a floating base stay first."""
+    """Convert efforts to the motor side if the program returns motor efforts.
+
+    The six efforts of a floating base come first and are unchanged.
+    """
     if not setting.motors:
         return tau
     first = 6 * setting.robot.is_floating
@@ -66,9 +69,10 @@ def _pose(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
 
 
 def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Coriolis matrix, columns by the bilinear recursion; D' - 2 C is checked to be skew-symmetric.
+    """Reference of the Coriolis matrix, column by column from the bilinear recursion.
 
-    D' comes from the mass matrix itself.  D does not depend on the pose of a floating base.
+    D' - 2 C is checked to be skew-symmetric, with D' from the mass matrix itself.  D does not depend on the
+    pose of a floating base.
     """
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     links = _links(chi)
@@ -83,12 +87,12 @@ def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng:
     skew = (after - before) / (2 * step) - 2 * C
     size = np.abs(skew).max(initial=0.0)
     if np.abs(skew + skew.transpose(0, 2, 1)).max(initial=0.0) > 1e-6 * max(size, np.abs(after).max(initial=0.0)):
-        raise MinertiaError(f"the Coriolis matrix of '{robot.name}' is not that of its mass matrix")
+        raise MinertiaError(f"the Coriolis matrix of '{robot.name}' is inconsistent with its mass matrix")
     return named(program, inputs), {"C": C}
 
 
 def joint_motion(robot: Robot, q: Array, qd: Array) -> Array:
-    """Rates of q with a floating base at rest, in the shape of q."""
+    """Joint velocities in the shape of q, with zeros for the pose of a floating base."""
     along = np.zeros_like(q)
     along[:, 7 * robot.is_floating :] = qd[:, 6 * robot.is_floating :]
     return along
@@ -105,10 +109,10 @@ def _with_reference(inputs: Arrays, rng: np.random.Generator) -> Arrays:
 
 
 def _slotine_li(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """D qddr + C qdr + g by the mass matrix and polarised velocity efforts, friction from the recursion at qd.
+    """Reference of D qddr + C qdr + g, from the mass matrix and polarised velocity efforts; friction at qd.
 
-    Polarised efforts are symmetric in both velocities; those of a floating base lack half of D times their Lie
-    bracket.
+    The polarised efforts (tau(qd + qdr) - tau(qd - qdr)) / 4 are symmetric in both velocities.  For a
+    floating base half of D times the Lie bracket of the two velocities is added.
     """
     given, robot, links = _with_reference(inputs, rng), setting.robot, _links(chi)
     q, qd, qdr, qddr = (given[name] for name in ("q", "qd", "qdr", "qddr"))
@@ -170,7 +174,7 @@ def _correct_joints(setting: Setting, program: Program, inputs: Arrays, chi: Any
 
 
 def _command_joints(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """The inverse: random commands, and where they bring the joints."""
+    """Reference of the inverse joint correction: random commands, and the joint positions that they result in."""
     command = inputs["q"]
     return {"q": corrected_positions(setting.robot.numeric, command)}, {"q_command": command}
 
@@ -195,7 +199,11 @@ def _calibrated_jacobian(
 def _motion(
     setting: Setting, inputs: Arrays, chi: Any, rng: np.random.Generator, most: float = 0.0
 ) -> tuple[Arrays, Arrays]:
-    """States of links and motors, and the motor efforts; most: largest random excess of the spring efforts."""
+    """Reference states of links and motors, and the motor efforts.
+
+    most: bound of a random term added to the spring efforts; it is the expected `residual` of the link
+    equations.
+    """
     robot, shape = setting.robot, inputs["qd"].shape
     # soft springs: stiffness times the rounding of a position is the error of an effort in single precision
     sprung = np.isin(np.arange(robot.n), sprung_joints(robot))

@@ -73,7 +73,7 @@ class Plugin:
 
     @property
     def is_ready_at_once(self) -> bool:
-        """Whether all parameters have default values before the node sets its own."""
+        """Whether all parameters have default values, so that the node need not set any."""
         return all(isinstance(value, list) for value in self.parameters.values())
 
 

@@ -75,7 +75,7 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
 
 
 def _closed(setting: Setting, program: Program, inputs: Arrays, rng: np.random.Generator) -> Arrays:
-    """Expected solutions of Newton iteration, for programs with it; nearby initial values are added to the inputs."""
+    """Reference solutions of programs with Newton iteration; adds initial values near them to the inputs."""
     if PASSIVE not in [port.name for port in program.inputs]:
         return {}
     closing = closing_of(setting.robot.numeric)

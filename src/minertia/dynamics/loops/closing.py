@@ -73,7 +73,7 @@ class Closing(LoopEquations):
     # ------------------------------------------------------------------ positions
 
     def close(self, q: Array) -> Array:
-        """Positions of the tree's coordinates, shape (N, tree), at positions (N, n) of the robot's.
+        """Positions (N, tree) of the spanning tree's coordinates, from those of the robot's coordinates (N, n).
 
         Complex positions (complex-step derivatives) are closed at their real part first.
         """
@@ -91,7 +91,7 @@ class Closing(LoopEquations):
     def is_reached(self, q: Array, *, alone: bool = False) -> Flags:
         """Mask of the positions (N, n) of the robot's coordinates at which its loops close on the seed's branch.
 
-        alone: each directly from the seed, as neighbours in a list of postures are not neighbours in a motion.
+        alone: test each posture directly from the seed, for lists of postures that are not samples of one motion.
         """
         if alone and self.iterated:
             return self._reached(np.tile(self.seed, (len(q), 1)), q, SINGULAR)[1]
@@ -140,7 +140,7 @@ class Closing(LoopEquations):
         return {}
 
     def _direct(self, q: Array) -> tuple[Array, Flags]:
-        """Positions by closed forms, passive angles within half a turn of the seed's, and a mask of closed ones."""
+        """Positions by closed forms, passive angles within half a turn of the seed, and a mask of closed samples."""
         found = self._angles(q)
         done: Flags = np.asarray(np.isfinite(found).all(axis=1))
         found[done] = self._newton(found[done], self._step)
@@ -165,8 +165,8 @@ class Closing(LoopEquations):
     def _is_connected(self, q: Array, done: Flags) -> Flags:
         """Mask of the samples that can be reached from the seed, directly or along neighbours in the log.
 
-        Closed forms also hold in parts of the range that are not connected to the seed's; they cannot be reached
-        without disassembling the loop.
+        Closed forms also have solutions in parts of the joint range that are not connected to the part of the
+        seed; these cannot be reached without disassembling the loop.
         """
         if not len(q):
             return done
@@ -202,7 +202,7 @@ class Closing(LoopEquations):
         return found, done
 
     def _starts(self, q: Array) -> Array:
-        """Closed initial positions (N, tree) of the continuation: of neighbours for many samples."""
+        """Closed initial positions (N, tree) of the continuation: the seed, or solutions of nearby samples."""
         if self.drawn.shape == (len(q), self.tree.n) and np.abs(self.drawn[:, self.active] - q).max() < NEXT:
             return self.drawn  # whose way from the seed has been gone
         starts = np.tile(self.seed, (len(q), 1))
@@ -333,7 +333,7 @@ class Closing(LoopEquations):
         return np.asarray(found[1:] / found[0])
 
     def drift(self, q: Array, qd: Array) -> Array:
-        """Accelerations (N, tree) of the tree at zero accelerations of the robot's coordinates; qd: of the tree."""
+        """Tree accelerations (N, tree) at zero accelerations of the robot's coordinates; qd: tree velocities."""
         return self.settled(q, self.bias(q, qd))
 
     def settled(self, q: Array, bias: Array) -> Array:

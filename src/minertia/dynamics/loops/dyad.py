@@ -35,7 +35,12 @@ class _Unknown(NamedTuple):
 
 @dataclass(frozen=True)
 class Dyad:
-    """Two links between known points: joints first and second (coordinates of the tree), the sign of its branch."""
+    """Two links of known lengths between known points, which close a planar loop.
+
+    coordinates: passive coordinates of the tree.  first, second: their revolute joints.  other: side of the
+    cut without the first joint.  sign: sign of the assembly branch.  pin: the cut, if a third passive joint
+    is located at it.
+    """
 
     coordinates: tuple[int, ...]
     first: _Unknown
@@ -100,7 +105,7 @@ class Dyad:
         return start, (_plane(d), _plane(a), _plane(b))
 
     def _seen(self, tree: Robot, q: Mapping[int, Scalar], start: Pose, one: Turn, w: Plane) -> Plane:
-        """Express a direction of the first revolute joint's frame in that of the second, at zero angle."""
+        """Express a direction of the first revolute joint's frame in the second joint's frame at zero angle."""
         if self.is_one_sided:
             turned = add(mul(one.c, w[0]), mul(one.s, w[1])), sub(mul(one.c, w[1]), mul(one.s, w[0]))
             between = _between(tree, q, self.first, self.second)

@@ -52,7 +52,10 @@ class LoopEquations:
         self.sizes = np.where(self.turns, 1.0, self.units.max())
 
     def cut_equations(self, cut: Cut, q: Scalars) -> tuple[list[Scalar], list[Row]]:
-        """Equations of a cut on any scalar, and their derivatives by the tree's coordinates, in m and cosines."""
+        """Equations of a cut on any scalar, and their derivatives with respect to the tree's coordinates.
+
+        The equations are in m for positions and dimensionless for cosines.
+        """
         values, rows = cut_equations(self.tree, cut, joint_positions(self.tree, q))
         return values, [on_coordinates(self.tree, row) for row in rows]
 
@@ -102,7 +105,7 @@ class LoopEquations:
         return Tape(self.cut_bias(*(graph.variables(name, self.tree.n) for name in ("q", "qd"))))
 
     def acceleration_slopes(self, q: Scalars, qd: Scalars, qdd: Scalars) -> tuple[list[list[Scalar]], ...]:
-        """Derivatives of the second time derivatives A qdd + b on any scalar by q and by qd, a row each."""
+        """Derivatives with respect to q and to qd of the equations' second time derivatives A qdd + b, by rows."""
         tree, count = self.tree.n, len(self.units)
         values = {f"{name}[{c}]": v for name, own in zip(MOTION, (q, qd, qdd), strict=True) for c, v in enumerate(own)}
         entries = iter(replayed(self._traced_slopes, values))
@@ -172,8 +175,8 @@ SINGULAR = 1e-5  # smallest over largest singular value below which no motion of
 class LoopBlock:
     """Block of loops that are solved together, after the preceding blocks.
 
-    passive: passive coordinates; rows: as many independent equations.  sign: of the determinant at the seed.
-    ratio: of the smallest to the largest singular value there.
+    passive: passive coordinates.  rows: independent equations, as many as passive coordinates.  sign: sign
+    of the determinant at the seed.  ratio: ratio of the smallest to the largest singular value there.
     """
 
     cuts: tuple[int, ...]

@@ -30,8 +30,8 @@ Entries = dict[tuple[int, str], Scalar]
 class Projection:
     """Motion of a robot projected on its spanning tree, and the map back.
 
-    robot, tree: the same if there are no loops to close.  state: of the tree.  G: velocities of the tree = G qd,
-    None if the robot is the tree.  closed: its loops at these positions.
+    robot, tree: the same if there are no loops to close.  state: state of the tree.  G: velocities of the
+    tree = G qd, None if the robot is the tree.  closed: loop closures at these positions.
     """
 
     robot: Robot
@@ -41,7 +41,10 @@ class Projection:
     closed: _ClosedLoops | LoopsOnScalars | None = None
 
     def of_active(self, values: Scalars | None) -> list[Scalar] | None:
-        """Values of the robot's coordinates (without a floating base) mapped to the tree's, None for passive ones."""
+        """Values of the robot's coordinates in the order of the tree's coordinates, None for passive ones.
+
+        A floating base is not included.
+        """
         if values is None or self.closed is None:
             return None if values is None else list(values)
         active = self.closed.closing.active
@@ -137,8 +140,8 @@ def projected_momentum(closed: Projection, momenta: Entries, rates: Entries, qd:
 def project(robot: Robot, state: State, start: NewtonStart | None = None) -> Projection:
     """Project the motion of a robot (without symbols) on its spanning tree.
 
-    start: of the loops without a closed form, if the state consists of expressions; not needed if the
-    closed positions of their passive joints (`Closing.iterated`) follow in state.q.
+    start: initial values for the loops without a closed form, if the state consists of expressions; not
+    needed if the closed positions of their passive joints (`Closing.iterated`) follow in state.q.
     """
     if not robot.open_cuts:
         return Projection(robot, robot, state)
@@ -174,7 +177,7 @@ class _ClosedLoops:
         return self._settled(self.closing.drift(self.positions, own))
 
     def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
-        """Tree coordinates x with A x = -bias in all loop-closure equations; the robot's own ones are zero."""
+        """Values x of the tree's coordinates with A x = -bias in all loop closures; zero for active coordinates."""
         return self._settled(self.closing.settled(self.positions, self._stacked(bias) / self.closing.units))
 
     def _stacked(self, values: Sequence[Scalar]) -> Array:

@@ -29,7 +29,7 @@ class NewtonStart:
 class LoopsOnScalars:
     """Loops of a robot at one position of its coordinates on any scalar, solved block by block.
 
-    start: for blocks without a closed form; None raises an error for these.
+    start: initial values for blocks without a closed form; if it is None, such a block raises an error.
     """
 
     def __init__(self, closing: Closing, q: Scalars, start: NewtonStart | None = None) -> None:
@@ -98,9 +98,10 @@ class LoopsOnScalars:
 
     @property
     def branch(self) -> list[Scalar]:
-        """Determinant of the equations over that at the seed, of each block solved by Newton iteration.
+        """Determinant of the equations of each Newton block, relative to its determinant at the seed.
 
-        It is 1 at the seed, 0 at singular postures, and negative on the branches that meet the seed's branch there.
+        It is 1 at the seed, 0 at singular postures, and negative on the branches that meet the seed's branch
+        there.
         """
         closing, found = self.closing, list[Scalar]()
         at_seed = closing.equations(closing.seed[None])[1][0] * closing.units[:, None]
@@ -118,7 +119,7 @@ class LoopsOnScalars:
         return self.settled(self.closing.cut_bias(self.q, qd[self.first :]))
 
     def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
-        """Tree coordinates x with A x = -bias in all loop-closure equations; the robot's own ones are zero."""
+        """Values x of the tree's coordinates with A x = -bias in all loop closures; zero for active coordinates."""
         found: dict[int, Scalar] = dict.fromkeys(self.closing.active, 0)
         for block, solver in zip(self.closing.blocks, self.solvers, strict=True):
             found |= solver.solved(found, [bias[k] for k in block.rows])
@@ -126,7 +127,10 @@ class LoopsOnScalars:
 
 
 class _Solver:
-    """Solver of as many equations as passive coordinates; pivots: None for two, with an explicit inverse."""
+    """Solver of loop-closure equations, as many as passive coordinates.
+
+    pivots: pivots of the elimination; None for two equations, which are solved with an explicit inverse.
+    """
 
     def __init__(self, passive: Sequence[int], rows: Sequence[Row], pivots: Pivots | None) -> None:
         self.passive, self.rows, self.pivots = tuple(passive), tuple(rows), pivots

@@ -106,7 +106,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
 
 
 def _require_soft(motion: ControllerMotion) -> None:
-    """Raise an error for motions that violate the robot's own limits."""
+    """Raise an error for motions that exceed the velocity, acceleration or jerk limits of the Franka arm."""
     path = motion.path
     jerk = np.diff(path.qdd, axis=0) / motion.period
     for what, values, limit, unit in (

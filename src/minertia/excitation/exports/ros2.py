@@ -164,7 +164,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
 
 
 def quoted(text: str) -> str:
-    """ASCII YAML string in double quotes: JSON escapes, and YAML's own beyond 16 bits."""
+    """ASCII YAML string in double quotes: JSON escapes, and YAML escapes for characters beyond 16 bits."""
     return '"' + "".join(c if ord(c) < 0x10000 else f"\\U{ord(c):08x}" for c in _escaped(text)) + '"'
 
 

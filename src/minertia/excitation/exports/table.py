@@ -72,7 +72,7 @@ EXPORTS: Mapping[str, Export] = MappingProxyType(
 
 
 def export(robot: Robot, route: Route, form: str, rate: float | None = None) -> dict[str, str]:
-    """{file name: text} of a route for a kind of controller, at `rate` [Hz] (default: the format's)."""
+    """{file name: text} of a route for a kind of controller; rate [Hz]: by default the rate of the format."""
     if form not in EXPORTS:
         raise UnknownName("file for a controller", form, tuple(EXPORTS))
     found = EXPORTS[form]

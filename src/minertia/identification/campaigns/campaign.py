@@ -164,7 +164,7 @@ class Campaign(CampaignOptions):
         return given if isinstance(given, ColumnMap) else read_columns(str(given))
 
     def _measures(self) -> tuple[MeasureColumns, ...]:
-        """Measurements of the tool: those given, else those of the column file."""
+        """Measurements of the tool: as given, else from the column file."""
         if self.measures or not isinstance(self.columns, str | Path):
             return self.measures
         top = load_toml(self.columns, CampaignTable)
@@ -191,7 +191,7 @@ class Campaign(CampaignOptions):
 
     @property
     def efforts(self) -> tuple[str, ...] | None:
-        """Names of the efforts that are fitted, those of a floating base among them; None for all."""
+        """Names of the fitted efforts, including those of a floating base; None for all."""
         if not self.robot.is_floating:
             return tuple(self.joints) or None  # type: ignore[arg-type]
         only = {"base": BASE_ROWS, "joints": self.robot.coordinate_names}

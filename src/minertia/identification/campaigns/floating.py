@@ -1,9 +1,10 @@
-"""Logs of a floating base: joints, inertial measurement unit and contacts as a motion with generalised efforts.
+"""Logs of a floating base: joints, inertial measurement unit and contacts as motion with generalised efforts.
 
-The equations depend on the motion of the base only through its angular velocity and acceleration and the specific force
-of its origin, which gyroscope and accelerometer measure: the motion keeps the attitude of the base, and its
-acceleration is the accelerometer's reading plus gravity.  Measured contact forces are efforts J' f of all coordinates.
-Forces that are not measured are removed by projection on the null space of the contact Jacobian.
+The equations depend on the motion of the base only through its angular velocity and acceleration and the
+specific force at its origin, which gyroscope and accelerometer measure.  So the attitude of the base is
+held constant, and its acceleration is the specific force plus gravity.  Measured contact forces are
+efforts J' f of all coordinates. Forces that are not measured are removed by projection on the null space
+of the contact Jacobian.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ PLANTED = "planted"  # check of contacts that never lift
 
 
 def settled_floating(campaign: Campaign) -> Campaign:
-    """Campaign of a floating base with rows and effects chosen; base rows alone show no effect of the joints."""
+    """Campaign of a floating base with rows and effects chosen; base rows alone are given no joint effects."""
     base = campaign.floating
     if base.rows is None:
         has_forces = bool(campaign.contacts) and all(contact.force for contact in campaign.contacts)
@@ -57,16 +58,16 @@ def settled_floating(campaign: Campaign) -> Campaign:
 
 
 def _refuse(campaign: Campaign, rows: str) -> None:
-    """Raise an error where forces of contacts are needed and not measured, or there is nothing to project on."""
+    """Raise an error if required contact forces are not measured, or if a contact or its detection is missing."""
     without = [contact.name for contact in campaign.contacts if not contact.force]
     if rows in ("base", "all") and (without or not campaign.contacts):
         what = f"contact '{without[0]}' has none" if without else "there is no [[contact]]"
         raise CampaignError(
-            f'rows = "{rows}" need measured forces and {what}: name its columns with force, or take rows = "projected"'
+            f'rows = "{rows}" needs contact forces, but {what}; name the columns with force, or set rows = "projected"'
         )
     if rows == "projected" and not campaign.contacts:
         raise CampaignError(
-            'rows = "projected" need contacts: add a [[contact]] for each foot, or take rows = "joints"'
+            'rows = "projected" needs contacts; add a [[contact]] for each foot, or set rows = "joints"'
         )
     for contact in campaign.contacts:
         if not (contact.active or contact.force):
@@ -77,7 +78,7 @@ def _refuse(campaign: Campaign, rows: str) -> None:
 
 
 def floating_log(campaign: Campaign, log: Log) -> EffortLog:
-    """Log of a floating base as it is fitted and judged: the motion of all coordinates, away from contact changes."""
+    """Log of a floating base for fit and evaluation: motion of all coordinates, without changes of contact."""
     signals = read_signals(campaign, log)
     rate = even_rate(signals.log)
     cutoff = campaign.filter.cutoff_hz or min(CUTOFF, HIGHEST * rate)
@@ -87,7 +88,7 @@ def floating_log(campaign: Campaign, log: Log) -> EffortLog:
 
 
 def contact_findings(campaign: Campaign, signals: FloatingSignals) -> tuple[Finding, ...]:
-    """Contacts that never lift, which hides parameters where their forces are not measured."""
+    """Warnings on contacts that never lift: with unmeasured forces, they make parameters unidentifiable."""
     found, R = [], attitudes(campaign, signals)
     for contact in campaign.contacts:
         force = contact_force(contact, signals, R, _positions(signals.joints), campaign.robot)
@@ -100,7 +101,10 @@ def contact_findings(campaign: Campaign, signals: FloatingSignals) -> tuple[Find
 
 @dataclass(frozen=True)
 class FloatingSignals:
-    """Even samples of a log: joints, efforts and the columns of base and contacts by name, in the order of `log.q`."""
+    """Uniformly sampled signals of a log: joints, efforts, and the columns of base and contacts.
+
+    n: number of joints.  places: index in `log.q` of each column, by its name.
+    """
 
     log: Recording
     n: int
@@ -127,7 +131,7 @@ def expanded(template: str, letters: str = AXES) -> tuple[str, ...]:
 
 
 def wanted_columns(campaign: Campaign) -> dict[str, str]:
-    """Columns of base and contacts that a log must have, with what each is for."""
+    """Columns of base and contacts that a log must have, each with the name of the signal it contains."""
     base = campaign.floating
     found = dict.fromkeys(expanded(base.gyro), "the gyroscope")
     found |= dict.fromkeys(expanded(base.accelerometer), "the accelerometer")
@@ -143,14 +147,14 @@ def wanted_columns(campaign: Campaign) -> dict[str, str]:
 
 
 def needs_attitude(campaign: Campaign) -> bool:
-    """Whether directions of the world are needed: of forces, or of the lowest point of a round foot."""
+    """Whether the attitude is needed: for forces in world axes, or for the lowest point of a round foot."""
     return any(c.radius > 0 or (c.force and c.axes == "world") for c in campaign.contacts)
 
 
 def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
-    """Joints, efforts, base and contacts of a log, at even times."""
+    """Joints, efforts, base and contacts of a log, uniformly sampled."""
     if log.file is None:
-        raise RecordingError(f"{log.name} is a recording of joints: logs of a floating base are files, or motions")
+        raise RecordingError(f"{log.name} is a recording of joints only; a floating base needs a file or a motion")
     robot, wanted = campaign.robot.on_ground, wanted_columns(campaign)
     is_driven = campaign.floating.rows != "base"
     joints = read_recording(log.file, robot, campaign.map, effort=is_driven)
@@ -164,7 +168,7 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     blocks = list(source.blocks(frozenset(wanted), 1_000_000))
     others = np.column_stack([np.concatenate([block.columns[name] for block in blocks]) for name in wanted])
     if len(others) != len(joints):
-        raise RecordingError("rows of joints and of the base differ: mend the torn rows of this log", file=log.file)
+        raise RecordingError("joint and base columns differ in length; repair the malformed rows", file=log.file)
     n = robot.n
     tau = joints.efforts() if is_driven else np.zeros_like(joints.q)
     whole = Recording(joints.t, np.concatenate([joints.q, tau, others], axis=1), source=str(log.file))
@@ -174,7 +178,7 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
 
 
 def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float, rate: float) -> Motion:
-    """Motion of all coordinates with generalised efforts, low-passed and decimated, away from contact changes."""
+    """Motion of all coordinates with generalised efforts, low-passed, decimated, without changes of contact."""
     robot, base, N = campaign.robot, campaign.floating, len(signals.log)
     R = attitudes(campaign, signals)
     q = _positions(signals.joints)
@@ -192,8 +196,8 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
     kept = kept_samples(flags, rate, cutoff, campaign.filter.trim_s)
     if len(kept) < 2 * robot.n_velocity:
         raise RecordingError(
-            f"only {len(kept)} samples are farther than {max(IMPACT, 1 / cutoff):.2g} s from a change of contacts: "
-            "record longer, or raise cutoff_hz in [filter]",
+            f"only {len(kept)} samples are farther than {max(IMPACT, 1 / cutoff):.2g} s from a change of contacts; "
+            "use a longer log, or raise cutoff_hz in [filter]",
             file=signals.log.source,
         )
     q, qd, qdd, raw = _states(robot, base, signals, cutoff, rate)
@@ -219,7 +223,7 @@ def _positions(joints: Array) -> Array:
 def _states(
     robot: Robot, base: FloatingOptions, signals: FloatingSignals, cutoff: float, rate: float
 ) -> tuple[Array, Array, Array, Array]:
-    """Filtered positions, velocities and accelerations, and specific force and angular acceleration unfiltered."""
+    """Filtered positions, velocities, accelerations; unfiltered specific force and angular acceleration."""
     gyro, measured = signals.of(expanded(base.gyro)), signals.of(expanded(base.accelerometer))
     raw = np.concatenate([measured, rate_of_change(gyro, rate)], axis=1)
     joints, w, a = (low_pass(np.ascontiguousarray(x), cutoff, rate) for x in (signals.joints, gyro, measured))
@@ -232,7 +236,7 @@ def _states(
 
 
 def attitudes(campaign: Campaign, signals: FloatingSignals) -> Array:
-    """Rotations (N, 3, 3) from base to world axes; the identity where nothing asks for them."""
+    """Rotations (N, 3, 3) from base to world axes; the identity if the attitude is not needed."""
     if not needs_attitude(campaign):
         return np.broadcast_to(np.eye(3), (len(signals.log), 3, 3))
     from scipy.spatial.transform import Rotation  # here: it takes long to load
@@ -241,7 +245,7 @@ def attitudes(campaign: Campaign, signals: FloatingSignals) -> Array:
 
 
 def contact_jacobian(robot: Robot, contact: ContactOptions, q: Array, R: Array) -> Array:
-    """Jacobian (N, 3 or 6, n_velocity) of a contact point in base axes: of a round foot, its lowest point."""
+    """Jacobian (N, 3 or 6, n_velocity) of a contact point in base axes; for a round foot, of its lowest point."""
     J = np.asarray(jacobian(robot, q, contact.frame))
     turn, _ = forward_kinematics(robot, q, contact.frame)
     from_frame = np.asarray(turn) @ np.array(contact.at, float) - contact.radius * R[:, 2]
@@ -250,7 +254,7 @@ def contact_jacobian(robot: Robot, contact: ContactOptions, q: Array, R: Array) 
 
 
 def contact_force(contact: ContactOptions, signals: FloatingSignals, R: Array, q: Array, robot: Robot) -> Array | None:
-    """Measured force (N, 3), of a surface also the moment (N, 6), on the foot in base axes; None if not measured."""
+    """Measured force (N, 3) on the foot in base axes, for a surface the wrench (N, 6); None if not measured."""
     if not contact.force:
         return None
     parts = [signals.of(expanded(contact.force))]
@@ -266,7 +270,7 @@ def contact_force(contact: ContactOptions, signals: FloatingSignals, R: Array, q
 
 
 def is_touching(contact: ContactOptions, signals: FloatingSignals, force: Array | None) -> NDArray[np.bool_]:
-    """Flags (N,) of a contact: as logged, else where the measured force is more than noise."""
+    """Contact flags (N,): as logged, else whether the measured force exceeds a threshold."""
     if contact.active == ALWAYS:
         return np.ones(len(signals.log), bool)
     if contact.active:
@@ -276,9 +280,9 @@ def is_touching(contact: ContactOptions, signals: FloatingSignals, force: Array 
 
 
 def kept_samples(flags: NDArray[np.bool_], rate: float, cutoff: float, trim_s: float | None) -> NDArray[np.intp]:
-    """Samples away from both ends and from every change of contacts.
+    """Indices of the samples away from both ends of the log and from every change of contacts.
 
-    The low-pass smears impacts and, where forces are projected off, mixes contact states.
+    The low-pass smears impacts and, where forces are removed by projection, mixes contact states.
     """
     edge, apart = EDGE / cutoff if trim_s is None else trim_s, round(rate * max(IMPACT, 1 / cutoff))
     away = np.ones(len(flags), bool)
@@ -289,9 +293,9 @@ def kept_samples(flags: NDArray[np.bool_], rate: float, cutoff: float, trim_s: f
 
 
 def sticking(qd: Array, rate: float, cutoff: float) -> NDArray[np.bool_]:
-    """Flags (N, n) of joints that stand or turn around within the memory of the low-pass.
+    """Mask (N, n) of joints that stand still or reverse within the impulse response of the low-pass.
 
-    Their dry friction takes any value there.
+    Their dry friction is indeterminate there.
     """
     from scipy.ndimage import maximum_filter1d  # here: it takes long to load
 
@@ -300,9 +304,11 @@ def sticking(qd: Array, rate: float, cutoff: float) -> NDArray[np.bool_]:
 
 
 def projections(unknown: Array, sizes: Array) -> Array:
-    """Projections (N, v, v) that remove efforts along the rows of `unknown` (N, k, v), which may be zero.
+    """Projections (N, v, v) that remove efforts along the rows of `unknown` (N, k, v).
 
-    sizes (v,): noise of the efforts; least squares of what is left, divided by it, are then weighted as they should be.
+    Rows of zeros have no effect.  sizes (v,): noise levels of the efforts.  The projection is orthogonal after
+    division of the efforts by `sizes`, so that least squares of the projected efforts, divided by `sizes`, is
+    correctly weighted.
     """
     v = len(sizes)
     _, s, Vt = np.linalg.svd(unknown / sizes, full_matrices=False)
@@ -312,12 +318,12 @@ def projections(unknown: Array, sizes: Array) -> Array:
 
 
 def _noise(x: Array, rate: float, cutoff: float) -> Array:
-    """Noise of each column below the cut-off, at least a thousandth of its size."""
+    """Noise level of each column below the cut-off, at least a thousandth of its root mean square."""
     return np.asarray(np.maximum(white_noise(x, rate, cutoff), 1e-3 * np.sqrt(np.mean(x**2, axis=0)) + 1e-9))
 
 
 def _base_noise(robot: Robot, raw: Array, rate: float, cutoff: float) -> Array:
-    """Noise of the six base rows by that of the inertial measurement unit and the mass of the robot's file."""
+    """Noise levels of the six base rows, from the noise of the inertial measurement unit and the robot's mass."""
     mass, size = USUAL_MASS, USUAL_SIZE
     if robot.has_parameters:
         masses = [value for name, value in zip(robot.columns(), robot.parameter_vector(), strict=True) if name[0] == "M"

@@ -37,14 +37,15 @@ MOMENTS = {"N m": 1.0, "N mm": 1e-3, "N cm": 1e-2}  # units of a sensor's moment
 
 @dataclass(frozen=True)
 class MeasuredKind:
-    """A row of `MEASURED`: a kind of measurement of the tool, with all that files, base parameters and pages ask of it.
+    """A row of `MEASURED`: one kind of measurement of the tool, and its properties in files and calibration.
 
-    readings: class in `identification/geometry/measures.py`, by name, since options load no NumPy.  at: number of
-    columns in `at`; needs_at: whether they must be there.  is_length: their unit is that of lengths.  has_rotation,
-    has_camera: what else is given.  is_fixed: `groups` distinguish fixed points, planes or marks of unknown place.
-    is_bound: `groups` are the reading, so that postures depend on each other and cannot be planned.  zero_counts:
-    readings that are all zero are readings, not missing ones.  targets: points on the tool; several have one table
-    each in files, so that only kinds with one are `in_files`.  columns, measured: words for pages.
+    readings: name of the class in `identification/geometry/measures.py`; a name, since options do not load
+    NumPy. at: number of columns in `at`; needs_at: whether they are required.  is_length: whether they are
+    lengths. has_rotation, has_camera: whether a rotation or a camera is given in addition.  is_fixed:
+    `groups` distinguish fixed points, planes or marks at unknown positions.  is_bound: `groups` are the
+    reading itself, so that postures depend on each other and cannot be planned.  zero_counts: readings that
+    are all zero are valid, not missing. targets: number of points on the tool; several have one table each in
+    files, so that only kinds with one are `in_files`.  columns, measured: descriptions for the documentation.
     """
 
     readings: str
@@ -62,7 +63,7 @@ class MeasuredKind:
 
     @property
     def in_files(self) -> bool:
-        """Whether a [[measure]] can be of this kind."""
+        """Whether a [[measure]] table may have this kind."""
         return self.targets == 1
 
 
@@ -184,7 +185,7 @@ class Command(Declared):
     delay_of: str = option(
         "command",
         "Signal that is delayed: the `command` if the servo closes its own loop, the whole `effort` if a host "
-        "does over a bus.",
+        "computer closes it over a bus.",
         choices=("command", "effort"),
     )
     limit: float | tuple[float, ...] | None = option(
@@ -207,7 +208,7 @@ class Command(Declared):
     integrator: str = option(
         "midpoint",
         "Integrator of the simulated motion. `midpoint`: its step is halved as needed; `euler`: that of MuJoCo "
-        "at MuJoCo's `step`, for parameters to be used in MuJoCo.",
+        "with the time step `step`, for parameters to be used in MuJoCo.",
         choices=("midpoint", "euler"),
     )
     step: float | None = option(
@@ -215,8 +216,8 @@ class Command(Declared):
     )
     zeros: Gains = option(
         0.0,
-        'Zeros of the robot file less those of the log (links are at q + zeros). `"?"` if the encoders were not '
-        "calibrated to the file; zeros are identifiable from gravity only.",
+        'Joint offsets, added to logged positions to get those of the robot file (q + zeros). `"?"` if the encoders '
+        "were not calibrated to the file; offsets are identifiable from gravity only.",
         unit="rad or m",
         range=(-LARGEST, LARGEST),
         words=(UNKNOWN,),
@@ -290,7 +291,7 @@ class Floor(Declared):
     )
     height: Gain = option(
         UNKNOWN,
-        "Height of the ground above the base's origin, against gravity.",
+        "Height of the ground above the base's origin, along the direction opposite to gravity.",
         unit="m",
         range=FLOORS["height"],
         words=(UNKNOWN,),
@@ -316,7 +317,7 @@ class MeasureColumns(Declared):
     rotation_as: str = option("xyzw", "Representation of the rotation.", choices=tuple(ROTATIONS))
     groups: Sequence[str] = option((), "Columns that group rows: equal entries mean the same point, plane or mark.")
     of: str | None = option(None, "Column that distinguishes two points whose distance is known.")
-    within: Sequence[str] = option((), "Columns that are equal for such a pair of points.")
+    within: Sequence[str] = option((), "Columns whose entries are equal for the two points of a pair.")
     apart: float | None = option(None, "Distance between the two points.", unit="m", key="length", above=0)
     camera: Sequence[float] | None = option(
         None, "Camera intrinsics: focal lengths and principal point fx, fy, cx, cy.", unit="pixels", length=4
@@ -349,7 +350,7 @@ class CalibrationOptions(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrenchOptions(Declared):
-    """Wrenches of a force/torque sensor at rest or in motion: where they are, what they mean, and what is fitted."""
+    """Options for wrenches of a force/torque sensor: its frame, axes and sign, and the fitted parameters."""
 
     frame: str | None = option(
         None,
@@ -364,7 +365,7 @@ class WrenchOptions(Declared):
     )
     of: str | None = option(
         None,
-        "What the wrench acts on: `sensor` (weight points down) or `tool` (the robot's support points up).",
+        "Body on which the wrench acts: `sensor` (the tool's weight, down) or `tool` (the robot's reaction, up).",
         choices=("sensor", "tool"),
         otherwise="that with a positive mass",
     )
@@ -376,7 +377,7 @@ class WrenchOptions(Declared):
     )
     motion: str | None = option(
         None,
-        "Whether rows are poses at rest or samples of a motion, which is differentiated.",
+        "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
         choices=("rest", "moving"),
         otherwise="moving where rows are at most 0.1 s apart and the sensor's position is known",
     )
@@ -394,12 +395,12 @@ class FloatingOptions(Declared):
 
     rows: str | None = option(
         None,
-        "Equations: of all coordinates, base or joints, or all projected to remove contact forces.",
+        "Equations: all, those of the base or the joints only, or all with contact forces projected out.",
         choices=("all", "base", "joints", "projected"),
         otherwise="all with measured forces, else projected; joints without contacts",
     )
     gyro: str = option("gyro_{k}", "Columns of the angular velocity in base axes [rad/s].")
-    accelerometer: str = option("accel_{k}", "Columns of acceleration less gravity [m/s^2].")
+    accelerometer: str = option("accel_{k}", "Columns of the specific force, acceleration less gravity [m/s^2].")
     at: Sequence[float] = option(
         (0.0, 0.0, 0.0), "Position of the accelerometer in the base.", unit="m", length=3, otherwise="its origin"
     )
@@ -411,17 +412,19 @@ class ContactOptions(Declared):
     """One [[contact]] of a floating base: where a link touches the environment, and what is measured there."""
 
     name: str = option(help="Name of the contact.")
-    frame: str = option(help="Link or frame that touches.")
+    frame: str = option(help="Link or frame that makes contact.")
     at: Sequence[float] = option(
         (0.0, 0.0, 0.0), "Contact point in the frame.", unit="m", length=3, otherwise="its origin"
     )
     radius: float = option(0.0, "Radius of a round foot about that point.", unit="m", range=(0, 10))
     kind: str = option("point", "Forces alone, or forces and moments.", choices=("point", "surface"))
     active: str = option(
-        "", "Column of flags, 1 in contact; `always`: never lifts.", otherwise="where the measured force exceeds 5 N"
+        "",
+        "Column of contact flags, 1 in contact; `always` for a permanent contact.",
+        otherwise="where the measured force exceeds 5 N",
     )
     force: str = option("", "Columns of the force on the robot [N].", otherwise="not measured")
-    moment: str = option("", "Columns of the moment of a surface [N m].", otherwise="none")
+    moment: str = option("", "Columns of the moment of a surface contact [N m].", otherwise="none")
     axes: str = option("world", "Axes of force and moment.", choices=("world", "base", "frame"))
 
 
@@ -469,7 +472,7 @@ class CampaignOptions(Declared):
     )
     links: str = option(
         "robot",
-        "For logs of commands: keep the links of the robot file, or fit physically consistent links.",
+        "For logs of commands: link inertial parameters of the robot file, or fitted physically consistent ones.",
         choices=("robot", "physical"),
         table="model",
     )

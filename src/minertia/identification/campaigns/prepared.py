@@ -111,11 +111,11 @@ class EffortLog(PreparedLog):
 
     @property
     def is_projected(self) -> bool:
-        """Whether unmeasured forces are projected off its equations."""
+        """Whether unmeasured forces are removed from its equations by projection."""
         return getattr(self.blocks, "projection", None) is not None
 
     def in_torques(self) -> EffortLog:
-        """Log whose regression equations are those of the efforts, whatever it is fitted with."""
+        """Log with effort equations, even if it is fitted with other equations such as power."""
         return replace(self, blocks=judged_motion(self.blocks))
 
     @property

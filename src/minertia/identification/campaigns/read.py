@@ -147,7 +147,7 @@ class _CampaignReader:
             table.only((*known, *(key for record in records for key in keys_of(record))))
 
     def _record(self, table: CampaignTable, one: Option) -> Any:
-        """Object made from a table, or from those of its keys that belong to the object."""
+        """Object made from those entries of a table that belong to its class."""
         kind: Any = one.kind.record
         return read(replace(table, entries={k: v for k, v in table.entries.items() if k in keys_of(kind)}), kind)
 
@@ -243,7 +243,7 @@ class _CampaignReader:
 
 
 def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
-    """Campaign of a record, without logs: its settings serve to read, filter and evaluate other logs."""
+    """Campaign without logs from the record in a model, with its settings to read and evaluate other logs."""
     try:
         evaluation = record.get("evaluation")
         return Campaign(

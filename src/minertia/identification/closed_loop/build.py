@@ -89,7 +89,7 @@ def _compliance(name: str) -> str:
 
 
 class _ServoBuilder:
-    """Builder of the unknowns and atoms of a servo model."""
+    """Builder of the unknowns and simulation parameters (`Atom`) of a servo model."""
 
     def __init__(
         self, robot: Robot, command: Command, linear: LinearModel, groups: Sequence[tuple[int, ...]], keeps: bool
@@ -123,13 +123,13 @@ class _ServoBuilder:
             missing = [name for name, usual in term.effect.constants.items() if usual is None]
         if missing:
             raise CampaignError(
-                f"{missing[0]} of {term.name} cannot be searched for in fits of commands; give it, as in effects "
+                f"{missing[0]} of {term.name} cannot be estimated in fits of commands; give it, as in effects "
                 f'= ["viscous", {{ kind = "{term.symbol}", {missing[0]} = 0.1 }}]'
             )
         return values
 
     def add(self, name: str, atoms: dict[Atom, float], lower: float = -np.inf) -> None:
-        """Add an unknown with its coefficients in these atoms."""
+        """Add an unknown with its coefficients in these simulation parameters; lower: its lower bound."""
         column = self.columns.setdefault(name, np.zeros(len(self.atoms)))
         for atom, weight in atoms.items():
             column[self.where[atom]] += weight
@@ -202,7 +202,7 @@ class _ServoBuilder:
 
     @property
     def reference(self) -> str:
-        """Name of the reference that fixes the scale: that given, else "gains", "links" or "none"."""
+        """Name of the reference that fixes the scale: as given, else "gains", "links" or "none"."""
         if self.command.reference is not None:
             return self.command.reference
         if not self._firsts:
@@ -294,7 +294,7 @@ class _ServoBuilder:
         )  # fmt: skip
 
     def _group(self, joints: tuple[int, ...], G: Array) -> JointGroup:
-        """Group of joints simulated together, with the effects that can act there."""
+        """Group of joints simulated together, with the effects that act on them."""
         acting = [k for k, a in enumerate(self.atoms) if a.is_effect and (np.any(G[k]) or self.constant[k])]
         own = tuple(k for k in acting if self.atoms[k].place in joints)
         effects = [self._effect(joints, self.atoms[k]) for k in own]
@@ -316,7 +316,7 @@ class _ServoBuilder:
         return FloorUnder(tuple(moved))
 
     def _atoms_of(self, joints: Sequence[int], G: Array) -> tuple[int, ...]:
-        """Indices of the unknown atoms that act in a group; for the links, those with an effect there."""
+        """Indices of the unknown simulation parameters that act in a group of joints."""
         shown: Any = shown_at(self.robot, self.links)[list(joints)].any(axis=0) if self.links else ()
 
         def acts(atom: Atom) -> bool:

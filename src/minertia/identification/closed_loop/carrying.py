@@ -42,7 +42,7 @@ def with_loads(model: ServoModel, logs: Sequence[LoopLog], named: Iterable[Log])
 
 
 def _atoms(model: ServoModel, load: Load) -> Array:
-    """Contribution of a payload to the atoms: its ten inertial parameters, regrouped like those of the links."""
+    """Contribution of a payload to the simulation parameters: its inertial parameters, regrouped as in links."""
     robot, linear = model.robot, model.linear
     body = carried(robot, load)
     assert body is not None

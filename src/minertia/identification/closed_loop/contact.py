@@ -24,9 +24,10 @@ STRETCH = 0.5  # s
 
 @dataclass(frozen=True)
 class UsualRest:
-    """Typical residuals of segments with motion.
+    """Typical (median) residuals of segments with motion.
 
-    joints (n,): of each joint [rad or m].  groups: of each joint group, relative to those of its joints.
+    joints (n,): residual of each joint [rad or m].  groups: residual of each joint group, after division of
+    each joint's residual by its typical value.
     """
 
     joints: Array

@@ -1,8 +1,8 @@
-"""Least squares on the efforts of the control law: initial values of the output-error fit, quick fit, and DIDIM.
+"""Least squares on the control law's efforts: initial values of the output-error fit, quick fit, and DIDIM.
 
-The same zero-phase filter is applied to commands and positions, on a grid fine enough that a zero-order-held
-command is not shifted by half a sample.  Each atom has its own regressor column, so that known gains move to
-the right-hand side.
+The same zero-phase filter is applied to commands and positions, on a grid fine enough that a
+zero-order-held command is not shifted by half a sample.  Each simulation parameter (`Atom`) has its own
+regressor column, so that known gains move to the right-hand side.
 """
 
 from __future__ import annotations
@@ -116,9 +116,11 @@ def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
 def _columns(
     model: ServoModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
 ) -> tuple[dict[str, Array], Array]:
-    """Regressor columns of unit atoms of each kind (N, its joints), of links (N, n, links), and known efforts (N, n).
+    """Regressor columns of all simulation parameters by kind, and the known efforts (N, n).
 
-    The known efforts are those of the robot file.  Load-dependent friction has no column: the load is not known yet.
+    Columns are (N, joints) for each kind of joint parameter, and (N, n, links) for link parameters.  The
+    known efforts are those of the robot file.  Load-dependent friction has no column: the load is not known
+    yet.
     """
     q, qd, qdd = (x[:, : model.robot.n] for x in own)
     at_motor = list(model.layout.motor_outputs)  # what the motors of elastic joints turn with
@@ -147,7 +149,7 @@ def observation_of(
 ) -> Observation:
     """Regression equations (Y, tau) of logs as an `Observation`, with its R factors, weights and intervals.
 
-    Each log is one block, as no choice is made from a part of its rows.
+    Each log is one block, since this problem needs no cross-validation over parts of a log.
     """
     logs = []
     for title, (Y, tau) in zip(titles, rows, strict=True):

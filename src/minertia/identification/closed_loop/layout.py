@@ -42,7 +42,7 @@ class SprungLayout:
 
     @property
     def shown_by(self) -> tuple[int, ...]:
-        """For each coordinate, the output that measures it or else the other side of its spring."""
+        """For each coordinate, the output that measures it, or else measures the other side of its spring."""
         motors = range(self.n, self.size) if self.encoder == "both" else self.elastic
         return (*range(self.n), *motors)
 

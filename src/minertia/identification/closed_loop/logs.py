@@ -30,12 +30,12 @@ FEWEST = 20  # rows that can be fitted
 class LoopLog(PreparedLog):
     """Log of commands, as one block: sampling period, positions, commands and initial state.
 
-    period [s].  q, u (N, n): measured positions and commands [rad or m].  ud: commanded velocities, or None.  q0,
-    v0: initial state.  With elastic joints (layout), q contains the measured coordinates, and q0, v0 all
-    coordinates. lead: time by which a row's command acts before the row's positions are read [s].  first: first
-    row that counts. carried: contribution of a known payload to the atoms of a model, else None. pushed: mask (N,
-    n) of positions known to be under external contact, which are excluded from fits; None if a fit is to detect
-    them.
+    period [s].  q, u (N, n): measured positions and commands [rad or m].  ud: commanded velocities, or None.
+    q0, v0: initial state.  With elastic joints (layout), q contains the measured coordinates, and q0, v0 all
+    coordinates.  lead: time by which a row's command takes effect before the row's positions are read [s].
+    first: first row that is fitted and evaluated.  carried: contribution of a known payload to the
+    simulation parameters of a model, else None.  pushed: mask (N, n) of positions known to be under external
+    contact, which are excluded from fits; None if a fit is to detect them.
     """
 
     recording: Recording
@@ -149,7 +149,7 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
     wrong = next((f for f in log.findings if f.check == "degrees"), None)
     if wrong is not None:
         raise RecordingError(
-            f'{wrong.text} (then set angle = "deg" in [columns]; convert values in a range such as -100 to 100 first)',
+            f'{wrong.text} (if so, set angle = "deg" in [columns]; convert scaled values, such as -100 to 100, first)',
             file=log.log.name,
             column=wrong.channel or None,
         )

@@ -42,7 +42,8 @@ def floor_name(what: str) -> str:
 class Atom:
     """One scalar parameter of the simulation: its kind, and its joint or index.
 
-    kind: the symbol of an effect, "floor", or another of `rollout.task.KINDS`.
+    kind: the symbol of an effect, "floor", or another kind listed in `rollout.task.KINDS`.  place: index of the
+    joint, or of the parameter among those of its kind.
     """
 
     kind: str
@@ -50,20 +51,21 @@ class Atom:
 
     @property
     def is_effect(self) -> bool:
-        """Whether the atom is the coefficient of a joint effect."""
+        """Whether the parameter is the coefficient of a joint effect."""
         return self.kind in BY_SYMBOL
 
     @property
     def simulated(self) -> str:
-        """Kind of the atom in the simulation: "effect", "link" (also for ground contact), or its own kind."""
+        """Kind of the parameter in the simulation: "effect", "link" (also ground contact), or its own kind."""
         return "effect" if self.is_effect else "link" if self.kind == "floor" else self.kind
 
 
 @dataclass(frozen=True)
 class JointGroup:
-    """Joints simulated together, with the indices of the unknown atoms that act on them (links first).
+    """Joints simulated together, with the indices of the unknown simulation parameters that act on them.
 
-    effects: indices of the atoms of all effects that act on them, in the order of the kernel's effects.
+    atoms: these indices, link parameters first.  effects: indices of the parameters of all effects that act
+    on the joints, in the order of the kernel's effects.
     """
 
     joints: tuple[int, ...]
@@ -74,14 +76,15 @@ class JointGroup:
 
 @dataclass(frozen=True)
 class ServoModel:
-    """Unknowns `names` of a robot with position servos, with atoms = constant + G theta.
+    """Unknowns `names` of a robot with position servos, and its simulation parameters constant + G theta.
 
-    linear: the robot's linear model, in whose parameters the result is expressed; keeps_links: whether the link
-    parameters are those of the robot file.  links: standard parameters of the links that are atoms.  lower: bounds of
-    the unknowns.  gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.  layout:
-    coordinates, and which of them are measured.  constants: those of each effect that has some.  begin: initial
-    stiffness and damping of elastic joints, None where not known.  floor: ground that the robot may touch; `links` of a
-    rollout then also hold its parameters and the step.
+    atoms: the simulation parameters.  linear: the robot's linear model, in whose parameters the result is
+    expressed; keeps_links: whether the link parameters are fixed at those of the robot file.  links: fitted
+    standard parameters of the links.  lower: lower bounds of the unknowns.  gauges: joints (from 0) whose kp
+    was set to 1 because nothing fixes their group's scale.  layout: coordinates, and which of them are
+    measured.  constants: given constants of the effects that have any.  begin: initial stiffness and damping
+    of elastic joints, None where not known.  floor: ground that the robot may touch; the inputs `links` of a
+    simulation then also contain its parameters and the step.
     """
 
     robot: Robot
@@ -107,23 +110,23 @@ class ServoModel:
         return len(self.names)
 
     def index(self, kind: str, place: int) -> int:
-        """Index of the atom of this kind and place."""
+        """Index of the simulation parameter of this kind at this joint (or of this number)."""
         return self.atoms.index(Atom(kind, place))
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Indices of the atoms of each kind, ordered by place."""
+        """Indices of the simulation parameters of each kind, ordered by joint or number."""
         found: dict[str, list[int]] = {}
         for k, atom in enumerate(self.atoms):
             found.setdefault(atom.kind, []).append(k)
         return found
 
     def atom_values(self, theta: Array) -> Array:
-        """Values of all atoms."""
+        """Values of all simulation parameters."""
         return np.asarray(self.constant + self.G @ theta)
 
     def of_kind(self, kind: str, values: Array) -> Array:
-        """Values of the atoms of one kind, one for each joint (or link parameter)."""
+        """Values of the simulation parameters of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
 
     def shape(self, atom: Atom, state: JointState) -> Scalar:
@@ -136,7 +139,7 @@ class ServoModel:
         return np.append(np.zeros(0) if self.keeps_links else self.of_kind("link", values), below)
 
     def loop_values(self, group: JointGroup, values: Array, h: float) -> LoopValues:
-        """Simulation parameters of a joint group at step h [s], from the values of all atoms."""
+        """Simulation parameters of a joint group at step h [s], from the values of all simulation parameters."""
         n = self.robot.n
         limits = np.array([np.inf if v is None else float(v) for v in self.command.each("limit", n)])
         given = {name: self.of_kind(name, values) for name in AT_JOINTS if name != "limit"} | {"limit": limits}
@@ -178,7 +181,7 @@ class ServoModel:
         return (*range(len(group.joints)), *(group.joints.index(j) for j in inside))
 
     def place_in(self, group: JointGroup, atom: Atom) -> int:
-        """Index of an atom in the simulation of a group: among links or effects, springs or coordinates."""
+        """Index of a simulation parameter in its array of a group: links or effects, springs or coordinates."""
         if atom.kind == "floor":
             return len(self.links) + atom.place
         if atom.kind in ("link", "delay"):

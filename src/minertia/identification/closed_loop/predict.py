@@ -27,7 +27,10 @@ DRAWN_STEP = 1e-3  # s, of the curves of a fit, whose residuals have steps of th
 
 @dataclass(frozen=True)
 class SimulatedLog(PredictedLog):
-    """Log with the servo model and parameter values that simulate it, and residuals; step: of its curves [s]."""
+    """Log with its residuals, and the servo model and parameter values that simulate it.
+
+    step: simulation step of its curves [s].
+    """
 
     log: LoopLog
     model: ServoModel

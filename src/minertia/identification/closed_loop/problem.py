@@ -119,7 +119,7 @@ class CommandProblem(Problem):
         return command_evidence(_servo(estimate).servo, self.logs, self.unseen, within(tell, FITTED, 1.0))
 
     def rows(self, estimate: Estimate) -> Observation:
-        """Derivatives of the positions by the unknowns, followed by those by the initial states of the logs."""
+        """Derivatives of the positions with respect to the unknowns, then to the initial states of the logs."""
         return _servo(estimate).servo.part
 
     def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
@@ -139,7 +139,7 @@ class CommandProblem(Problem):
         return fit.model.linear.values(fit.model.standard(fit.theta))
 
     def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
-        """Covariance of all unknowns, as stated by the fit."""
+        """Covariance of all unknowns under correlated residuals; zero for unidentifiable ones."""
         return _servo(estimate).servo.covariance
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
@@ -176,7 +176,7 @@ class CommandProblem(Problem):
         return {"links": links, "steps of the simulation between rows": steps}
 
     def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """What the logs show of robot and servos, and how positions scatter about simulated ones."""
+        """Identifiable unknowns of robot and servos with covariance, and statistics of position residuals."""
         fit = _servo(estimate).servo
         noise = noise_of_positions(fit, self.logs, self.unseen)
         return {"shown": shown_by_commands(fit).to_dict(), "residual": noise.to_dict()}
@@ -197,7 +197,7 @@ class CommandProblem(Problem):
     def predict_draws(
         cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> Iterator[DrawnOutputs]:
-        """Free-run simulation of logs of commands for rows of unknowns."""
+        """Free-run simulation of logs of commands for each row of `values`, a sample of the unknowns."""
         return drawn_positions(with_efforts(model), values, logs, reading)
 
     @classmethod

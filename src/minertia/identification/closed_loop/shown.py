@@ -1,4 +1,4 @@
-"""What logs of commands show of robot and servos, and how measured positions scatter about simulated ones."""
+"""Estimates and covariance of the unknowns identifiable from commands, and residuals of simulated positions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shown_by_commands(fit: LoopFit) -> Shown:
 
 
 def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog]) -> ResidualNoise:
-    """Residuals of simulated positions: of the fitted logs, and held out by logs or by parts of them."""
+    """Statistics of the residuals of simulated positions, in the fitted logs and in held-out logs or segments."""
     model, fitted, held = fit.model, [], []
     by_logs = len(logs) >= LOGS_HELD_OUT
     pieces = _pieces(fit, 1 if by_logs else PARTS)
@@ -89,14 +89,14 @@ def _pieces(fit: LoopFit, parts: int) -> list[list[Array]]:
 
 
 def _residual(model: ServoModel, theta: Array, log: LoopLog) -> Array | None:
-    """Measured less simulated positions of the rows that count; None if the simulation diverges."""
+    """Measured less simulated positions of the evaluated rows; None if the simulation diverges."""
     steps = steps_of(log, STEP)
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
     return None if found is None else np.asarray((log.q - found.q)[log.rows])
 
 
 def _fitted_campaign(model: IdentifiedModel, campaign: Campaign) -> Campaign:
-    """Campaign with the effects and known values of a model's fit, whose unknowns are the model's."""
+    """Campaign with the effects and known values of a model's fit, so that both have the same unknowns."""
     robot, choice = model.nominal, model.linear.choice
     terms = [replace(at_joints(robot, t.symbol, [t.joint], t.settings, t.tag), known=t.is_known) for t in choice.terms]
     fix = {name: float(value) for name, value in model.campaign.get("fix", {}).items()}
@@ -106,16 +106,16 @@ def _fitted_campaign(model: IdentifiedModel, campaign: Campaign) -> Campaign:
 def drawn_positions(
     model: IdentifiedModel, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> Iterator[DrawnOutputs]:
-    """Simulate logs of commands with rows of unknowns, the most probable ones first."""
+    """Simulate logs of commands for each row of `values`; the first row contains the most probable unknowns."""
     campaign = campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn)
     for log in campaign.validate:
         if log.load is not None:
-            raise RecordingError("a model of commands is validated on logs without a load", file=log.name)
+            raise RecordingError("a model fitted to commands needs validation logs without a payload", file=log.name)
         reading.tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
         servos = loop_model(_fitted_campaign(model, campaign), one.period)
         if list(servos.names) != list(Shown.from_dict(model.evidence[POSTERIOR]["shown"]).names):
-            raise InputError("the unknowns of this model are not those of its campaign: identify again")
+            raise InputError("the unknowns of this model differ from those of its campaign; identify it again")
         steps = steps_of(one, STEP)
         rows = np.clip(values, servos.lower, servos.upper)
         started = with_start(servos, rows[0], one, steps)

@@ -74,7 +74,7 @@ def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slop
 def model_rollout(
     model: ServoModel, group: JointGroup, values: Array, log: LoopLog, steps: int, *, slopes: bool
 ) -> tuple[Array, Array] | None:
-    """Positions of a group at the rows of a log, and sensitivities to its atoms and its initial state."""
+    """Positions of a group at the rows of a log, and sensitivities to its parameters and its initial state."""
     command, own = model.command, list(model.layout.coordinates(group.joints))
     delay = float(values[model.places["delay"][0]]) if command.delay_of == "command" else 0.0
     joints = (*group.joints, *model.layout.inside(group.joints))

@@ -107,7 +107,7 @@ METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {
 
 
 def fitted(model: ServoModel, logs: list[LoopLog], method: str, tell: Tell) -> LoopFit:
-    """Fit by the given method; standard deviations and residuals are always those of the positions."""
+    """Fit by the given method; standard deviations and residuals always refer to the simulated positions."""
     if method == "output-error":
         return output_error(model, logs, tell=tell)
     if method not in METHODS:

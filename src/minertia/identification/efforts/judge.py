@@ -144,7 +144,10 @@ def residuals_on(model: LinearModel, beta: Array, log: EffortLog) -> tuple[Resid
 
 
 def residuals_elsewhere(model: LinearModel, log: EffortLog, efforts: Callable[[Motion], Array]) -> Residuals:
-    """Residuals of efforts (N, rows) computed by another program, on the beginning of a log as evaluated."""
+    """Residuals of efforts (N, rows) computed by another program, over the first samples of a log.
+
+    Both efforts pass the evaluation filter; those of a log given as a motion are compared unfiltered.
+    """
     pairs, samples = [], 0
     for block in log.judged:
         own = efforts(block)
@@ -231,7 +234,7 @@ def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
 
 
 def planted_feet(problem: EffortRows) -> str | None:
-    """Fault of a floating base none of whose contacts is ever lifted while their forces are projected off."""
+    """Message on a floating base whose contacts never lift, while their unmeasured forces are projected out."""
     campaign = problem.campaign
     if campaign.floating.rows != "projected" or not campaign.robot.is_floating:
         return None

@@ -20,7 +20,8 @@ def standard_parameters(
 ) -> tuple[dict[str, float], bool, float]:
     """All standard parameters, whether they are physically consistent, and the increase of the sum of squares.
 
-    Those of the physical fit, else physically consistent ones with the same efforts, else those that fit best.
+    Source, in this order: the physical fit; physically consistent parameters with the same efforts; the
+    physically consistent parameters that fit best; the unconstrained estimate.
     """
     model, beta = observation.model, np.array(estimate.beta)
     if estimate.standard:

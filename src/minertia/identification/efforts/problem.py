@@ -58,11 +58,11 @@ class EffortProblem(EffortRows, Problem):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the equations of a sample: the efforts, or their total power."""
+        """Names of the equations of one sample: one for each effort, or one for their total power."""
         return self.observation.row_names
 
     def linear_rows(self) -> tuple[Observation, Observation | None]:
-        """Regression equations of the free unknowns, of the fitted and of the validation logs."""
+        """Regression equations of the free unknowns, for the fitted logs and for the validation logs."""
         return self.free, self.unseen_observation()
 
     @property
@@ -125,7 +125,10 @@ class EffortProblem(EffortRows, Problem):
         return exported(self, estimate)
 
     def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """What the logs show without a prior, and how efforts scatter about predictions."""
+        """Identifiable combinations of the unknowns without a prior, and statistics of the effort residuals.
+
+        The combinations are omitted if the values and the covariance of the model contain the same information.
+        """
         found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate).to_dict()}
         if not is_plain(self, estimate):
             found["shown"] = shown_by_efforts(self, estimate, self.covariance(estimate, evidence)).to_dict()
@@ -147,7 +150,7 @@ class EffortProblem(EffortRows, Problem):
     def predict_draws(
         cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> Iterator[DrawnOutputs]:
-        """Predicted efforts of logs for rows of unknowns."""
+        """Predicted efforts of logs for each row of `values`, a sample of the unknowns."""
         return drawn_efforts(with_efforts(model), values, logs, reading)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What logs of efforts show of the unknowns, and how measured efforts scatter about predictions."""
+"""Combinations of unknowns identifiable from efforts, and statistics of the residuals of predicted efforts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ KEPT = 10_000_000  # predicted efforts in memory
 
 
 def shown_by_efforts(problem: EffortRows, estimate: Estimate, covariance: Array) -> Shown:
-    """Combinations of the unknowns that the logs determine, as least squares gives them, without a prior.
+    """Identifiable combinations of the unknowns with their least-squares estimates, without a prior.
 
-    An unknown that the motion does not distinguish from others appears in their combinations.  covariance: of the
-    estimate, under correlated residuals.
+    An unknown that the motion does not distinguish from others is part of their combinations.  covariance:
+    covariance of the estimate, under correlated residuals.
     """
     free, own = problem.free, list(problem.excitation.independent)
     others = [k for k in range(free.count) if k not in own]
@@ -45,12 +45,16 @@ def shown_by_efforts(problem: EffortRows, estimate: Estimate, covariance: Array)
 
 
 def is_plain(problem: EffortRows, estimate: Estimate) -> bool:
-    """Whether the logs show just what values and covariance of the model say."""
+    """Whether estimate and covariance contain all information of the logs: full rank, and no prior in the fit."""
     return not estimate.fills_gaps and problem.excitation.rank == problem.linear.count
 
 
 def noise_of_efforts(problem: EffortRows, estimate: Estimate) -> ResidualNoise:
-    """Residuals of the efforts as they are compared: of the fitted logs, and held out by logs or by parts of them."""
+    """Statistics of effort residuals after the evaluation filter: in the fitted logs, and held out.
+
+    Held out are whole logs, or parts of each log if there are few, and the validation logs.  Of a log that is
+    read in blocks, only the first block is used.
+    """
     by_logs = len(problem.logs) >= LOGS_HELD_OUT
     fitted, held = [], []
     for k, log in enumerate(problem.logs):
@@ -67,7 +71,10 @@ def noise_of_efforts(problem: EffortRows, estimate: Estimate) -> ResidualNoise:
 
 
 def residuals_of_values(model: LinearModel, log: EffortLog, block: Motion, values: Array) -> Array:
-    """Measured less predicted efforts of a block, as they are compared, (draws, N, efforts), for rows of unknowns."""
+    """Measured less predicted efforts (draws, N, efforts) of a block after the evaluation filter.
+
+    values: one row of unknowns per draw.
+    """
     measured, predicted = predictions_of_values(model, log, block, values)
     return np.asarray(measured - predicted)
 
@@ -85,7 +92,7 @@ def predictions_of_values(model: LinearModel, log: EffortLog, block: Motion, val
 
 
 def _efforts(model: LinearModel, values: Array, block: Motion, samples: int | None) -> Iterator[Array]:
-    """Efforts (N, efforts) for each row of unknowns; the columns of many serve all of them at once."""
+    """Predicted efforts (N, efforts) for each row of `values`, several rows per evaluation of the regressor."""
     if model.choice.needs_load:
         yield from (predict(model, beta, block, samples=samples) for beta in values)
         return
@@ -96,7 +103,7 @@ def _efforts(model: LinearModel, values: Array, block: Motion, samples: int | No
 
 
 def _without(estimate: Estimate, log: int, parts: int) -> Iterator[Array]:
-    """Values of fits without each of some equal parts of a log; a prior that the estimate had stays."""
+    """Estimates without each of some equal parts of a log; the prior of the estimate, if any, is retained."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
     prior = np.zeros((0, part.count)) if fit.prior is None else fit.prior.rows

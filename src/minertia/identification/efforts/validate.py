@@ -31,7 +31,10 @@ def predicted_efforts(
 def drawn_efforts(
     model: IdentifiedModel, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> Iterator[DrawnOutputs]:
-    """Predict the efforts of logs, of long ones the beginning, with rows of unknowns, the most probable ones first."""
+    """Predict the efforts of logs for each row of `values`; the first row has the most probable unknowns.
+
+    Of a log that is read in blocks, only the first block is predicted.
+    """
     ready = prepare_campaign(campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn), reading.tell)
     for log in ready.validate:
         reading.tell(f"predicting {log.name}")

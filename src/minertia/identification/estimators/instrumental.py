@@ -67,7 +67,10 @@ class InstrumentalVariable(Estimator):
         return Fit(beta, half @ ZZ @ half.T, sigma)
 
     def _step(self, problem: Observation, beta: Array, inv: Array, sigma: Array) -> tuple[Array, Array, Array]:
-        """Correction in standard deviations, Z'Z and Z'W, for columns orthonormal in the measured motion."""
+        """Instrumental-variable correction of beta, Z'Z and Z'W, with the measured columns W orthonormalised.
+
+        The correction is in standard deviations.  Z: columns of the simulated motion (the instruments).
+        """
         p = problem.count
         ZZ, ZW, Zr = np.zeros((p, p)), np.zeros((p, p)), np.zeros(p)
         change = _simulation(problem.model, problem.expand(beta), self.bandwidth, self.segments)

@@ -37,7 +37,7 @@ class OrdinaryLeastSquares(Estimator):
 class WeightedLeastSquares(Estimator):
     """Weighted least squares, each effort divided by its residual standard deviation, iterated to convergence.
 
-    See theory, eq. 25, and Izaguirre 1992.
+    See equation 25 of the theory page, and Izaguirre 1992.
     """
 
     iterations: int = option(30, "Maximum number of reweighting iterations.", range=(1, 10_000))

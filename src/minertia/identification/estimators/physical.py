@@ -60,7 +60,7 @@ class Physical(Estimator):
     prior: Mapping[str, float] | None = None
     weight: float | None = option(
         GAPS_ONLY,
-        "Weight of the prior relative to the data, both per fitted value.",
+        "Weight of the distance to the prior, relative to the mean squared weighted residual.",
         range=(1e-20, 1e20),
         otherwise="only unidentifiable parameters are regularised; chosen by cross-validation when a prior is given",
     )

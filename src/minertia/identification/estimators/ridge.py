@@ -64,7 +64,7 @@ class Ridge(Estimator):
         return Fit(beta, inv @ inv.T, sigma, notes=(prior_weight(weight),), prior=self._prior(problem, sigma, weight))
 
     def _prior(self, problem: Observation, sigma: Array, weight: float) -> Prior:
-        """Prior; relative error 1 means that the error of each unknown would alone explain all efforts."""
+        """Prior; a relative error of 1 is the error at which one unknown alone would explain all efforts."""
         lengths = _lengths(problem, sigma)
         whole = float(np.linalg.norm(problem.triangle(sigma)[:, -1]))
         return Prior(self._target(problem), np.diag(np.sqrt(weight) * lengths), np.diag((whole / lengths) ** 2))

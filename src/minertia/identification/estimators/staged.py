@@ -59,7 +59,10 @@ class OneJointAtATime(Estimator):
 
 
 class _StagedValues:
-    """Estimates so far, and the equations of the remaining unknowns; longest: largest norm of each column."""
+    """Estimates so far, and the equations of the remaining unknowns; longest: largest norm of each column.
+
+    Columns whose norm is negligible relative to `longest` are set to zero.
+    """
 
     def __init__(self, longest: Array) -> None:
         count = len(longest)

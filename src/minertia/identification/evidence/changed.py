@@ -22,7 +22,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CarriedLoad:
-    """Point mass [kg] at the end of a branch that best explains a log's residual, and the residual with it."""
+    """Point mass [kg] at the end of a branch that best explains a log's residual.
+
+    link: link that carries it.  falls: ratio of the residual with the point mass to that without it.
+    """
 
     mass: float
     link: str

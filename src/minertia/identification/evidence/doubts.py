@@ -55,7 +55,7 @@ def _not_judged(trial: Trial) -> tuple[str, ...]:
 
 
 def _unlike_its_weight(trial: Trial) -> str | None:
-    """Message on a prismatic joint whose constant effort differs from the file's weight, hidden by an offset."""
+    """Message on a prismatic joint whose constant effort contradicts the file's weight, hidden by an offset."""
     if not trial.has_masses:
         return None
     for j, (measured, asked) in trial.offsets().items():

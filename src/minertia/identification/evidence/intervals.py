@@ -1,9 +1,10 @@
-"""Standard deviations and intervals for residuals that are autocorrelated, cross-correlated and heteroscedastic.
+"""Standard deviations and intervals for autocorrelated, cross-correlated and heteroscedastic residuals.
 
-Filtered residuals are not white: neighbouring samples correlate, and the usual covariance is several times too small.
-The noise of each effort is described by its spectrum (`noise`), cross-correlation and changing variance by the scores
-of all efforts at a time (`scores`).  The spectrum itself is uncertain: an interval holds 95 % of a normal distribution
-whose variance is drawn from the posterior given the residuals.
+Filtered residuals are not white: neighbouring samples correlate, and the covariance for white residuals
+is several times too small.  The noise of each effort is described by its spectrum (`noise`),
+cross-correlation and changing variance by the scores of all efforts at a time (`scores`).  The spectrum
+itself is uncertain: an interval contains 95 % of a normal distribution whose variance is drawn from the
+posterior given the residuals.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Spread:
         return np.asarray(self.covariance * np.outer(scale, scale))
 
     def among(self, places: Sequence[int], count: int) -> Spread:
-        """Spread of `count` unknowns, of which only those at the indices `places` have widths."""
+        """Spread of `count` unknowns: this one at the indices `places`, and zero covariance for the others."""
         inflation, freedom = np.ones(count), np.full(count, FEWEST_FREEDOM)
         covariance, white = np.zeros((2, count, count))
         own = list(places)
@@ -111,7 +112,7 @@ class Weighted:
 def spread(
     problem: Observation, beta: Array, sigma: Array, known: Array | None = None, error: Array | None = None
 ) -> Spread:
-    """Standard deviations under correlated residuals, relative to white noise (theory, eq. 27).
+    """Standard deviations under correlated residuals, relative to white noise (theory page, equation 27).
 
     known (any, unknowns): rows of prior knowledge of the unknowns, as they entered the fit; error (any, any):
     covariance of their errors, default: the identity.
@@ -135,7 +136,8 @@ def spread(
 def left_out_spread(problem: Observation, sigma: Array) -> Spread:
     """Standard deviations by leaving out blocks of the logs, one group at a time (jackknife).
 
-    For equations whose noise has no spectrum: rows that mix efforts otherwise from sample to sample.
+    For equations whose noise has no stationary spectrum: rows that combine the efforts differently at each
+    sample.
     """
     with one_thread():
         rows = problem.blocks / np.asarray(sigma)[:, None, None]
@@ -168,7 +170,7 @@ def spread_of(
     known: Array | None = None,
     error: Array | None = None,
 ) -> Spread:
-    """Spread for any rows; samples: of each log; the other arguments as for `Residue`."""
+    """Spread for any rows; samples: number of samples of each log; other arguments as for `Residue`."""
     lengths = [size for count in samples for size in _lengths(count)]
     fits = KEPT // max(max(lengths) * sum(len(own) for own in shown), 1)
     every = max(1, -(-len(lengths) // min(max(fits, 2), STRETCHES)))
@@ -208,7 +210,7 @@ def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tupl
 
 
 def _spread(residue: Residue, samples: int) -> Spread:
-    """Parameter covariance due to noise (theory, eq. 27), plus that of the prior knowledge."""
+    """Parameter covariance due to noise (theory page, equation 27), plus that of the prior knowledge."""
     inv, count, white = residue.inverse, len(residue.inverse), residue.white
     by_known = inv @ residue.known @ inv.T
     own_known = inv @ residue.error @ inv.T
@@ -235,7 +237,7 @@ def _spread(residue: Residue, samples: int) -> Spread:
 
 
 def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) -> tuple[Array, Array]:
-    """Posterior draws of the variances over their mean (values, draws), and half their relative band variance.
+    """Posterior draws of variances over their mean (values, draws); half their relative variance due to bands.
 
     by_noise: fraction of each parameter's variance that is due to noise rather than to prior knowledge.
     """

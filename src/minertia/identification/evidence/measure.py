@@ -1,4 +1,4 @@
-"""`Measure`: the reference quantity of the residuals of a kind of problem, and the limits of a good model."""
+"""`Measure`: the reference quantity of the residuals of a kind of problem, and the thresholds of a good model."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from minertia.identification.evidence import thresholds as at
 class Measure:
     """Reference quantity of the residuals of a kind of problem, its texts, and the thresholds of the verdict.
 
-    word: name of the quantity.  unit: of its residuals.  predicts: what a model predicts.  about: how the
-    relative residual is computed, for reports.  curves: what is drawn over time. worse, better: ratio to a
-    reference model's residual from which a model is worse, and up to which it is better. most: largest relative
-    residual for a given friction fraction; joint: that of one joint, for a given overall relative residual;
-    output: that of one joint, from which the model is worse than no model.  knows_noise: whether the noise of
-    logs can be estimated, so that joints with hardly more than noise are not counted. advice: possible causes of
-    a large residual, and where to look.  each: word for one output.
+    word: name of the quantity.  unit: unit of its residuals.  predicts: name of the outputs that a model
+    predicts. about: how the relative residual is computed, for reports.  curves: name of the quantity plotted
+    over time.  worse, better: ratio to a reference model's residual above which a model is worse, and up to
+    which it is better.  most: largest relative residual of a good model, as a function of the friction
+    fraction.  joint: largest relative residual of one joint, as a function of the overall one.  output:
+    relative residual of one joint above which the model is worse than no model.  knows_noise: whether the
+    noise of logs can be estimated, so that joints with hardly more than noise are not counted.  advice:
+    possible causes of a large residual, and where to look.  each: word for one output.
     """
 
     word: str

@@ -49,10 +49,11 @@ FADED = 0.1  # autocorrelation below which samples count as independent
 class Kinds:
     """Noise models, their mixtures and frequency bands, for segments of at most `longest` samples.
 
-    size: of the padded Fourier transform.  memory (kinds, size/2+1): autocorrelation at each lag, white noise
-    first, then exponentials; spectra: their transforms.  mixtures (grid, kinds): fractions of the kinds, with sum
-    1; prior: probabilities of the mixtures; slow: index of the exponential kind in each mixture, 0 for white
-    noise, ascending. edges: first frequency of each band.  weights: of squared transforms in sums of squares.
+    size: length of the padded Fourier transform.  memory (kinds, size/2+1): autocorrelation at each lag,
+    white noise first, then exponentials; spectra: their transforms.  mixtures (grid, kinds): fractions of the
+    kinds, with sum 1; prior: probabilities of the mixtures; slow: index of the exponential kind in each
+    mixture, 0 for white noise, ascending.  edges: index of the first frequency of each band.  weights:
+    weights of the squared transform in sums of squares.
     """
 
     size: int
@@ -96,8 +97,8 @@ def cosines(rows: Array) -> Array:
 def expected(kinds: Kinds, samples: int) -> Array:
     """Expected power of each ordinate for each kind of noise with `samples` samples, (kinds, samples).
 
-    With autocorrelation c_h and a = pi k / N ordinate k has c_0 + 2/N sum_h c_h ((N - h) cos(a h) - sin(a h) /
-    sin(a)).
+    With the autocorrelation c_h at lag h and a = pi k / N, the expected power of ordinate k is
+    c_0 + 2/N sum_h c_h ((N - h) cos(a h) - sin(a h) / sin(a)).
     """
     memory, lags = kinds.memory[:, :samples], np.arange(samples)
     found = fft.dct(np.pad((samples - lags) * memory, ((0, 0), (0, 1))), type=1)[:, :-1] / samples
@@ -125,7 +126,8 @@ def _kinds(longest: int) -> Kinds:
 def _grid(spectra: Array, times: Array) -> tuple[Array, Array]:
     """Grid of normalised noise mixtures, and their prior probabilities.
 
-    Mixtures: white noise, and each exponential alone or with white noise of a density between its extreme ones.
+    Mixtures: white noise; each exponential alone; and each exponential with white noise whose density lies
+    between the smallest and the largest of the exponential's spectrum.
     """
     count = len(spectra)
     found, prior = [np.eye(count)[0]], [WHITE]
@@ -171,16 +173,17 @@ class Spectrum:
 
 
 class Residue:
-    """Residual statistics of a fit: power in bands, power absorbed by the fit, and parameter variances per noise.
+    """Residual statistics of a fit: power in bands, power absorbed by the fit, and parameter variances.
 
-    inverse (unknowns, directions): makes the weighted columns of all rows orthonormal, except for the part of `known`.
-    known (directions, directions): part of each direction given by prior knowledge, in the metric of the weighted rows;
-    error: variance of the directions due to errors of that knowledge, equal to `known` where its weight is right.
-    shown: unknowns on which each effort depends.  power, added (efforts, bands): of residuals, and the part of it that
-    is not noise.  whole (bands, kinds): power of noise; hat (efforts, bands, kinds): the same times the diagonal of the
-    hat matrix.  products (efforts, bands, directions, directions): of the columns in each band.  each (efforts,
-    unknowns, kinds): variance of the parameters due to noise of power 1 in one effort.  segments: columns of each
-    effort, (columns, N), and residuals (efforts, N).
+    inverse (unknowns, directions): transformation that makes the weighted columns of all rows orthonormal,
+    except for the part of `known`.  known (directions, directions): information on each direction from prior
+    knowledge, in the metric of the weighted rows; error: variance of the directions due to errors of that
+    knowledge, equal to `known` if its weight is right.  shown: unknowns on which each effort depends.  power,
+    added (efforts, bands): power of the residuals, and the part of it that is not noise.  whole (bands,
+    kinds): power of noise; hat (efforts, bands, kinds): the same times the diagonal of the hat matrix.
+    products (efforts, bands, directions, directions): Gram matrices of the columns in each band.  each
+    (efforts, unknowns, kinds): variance of the parameters due to noise of power 1 in one effort.  segments:
+    columns of each effort, (columns, N), and residuals (efforts, N).
     """
 
     def __init__(

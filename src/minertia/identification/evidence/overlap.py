@@ -1,8 +1,9 @@
 """Independence of a validation log: rows shared with a fitted log, noise copied from it, or the same motion.
 
-Measured efforts never repeat to the last digit, so equal rows are copies however a log was cut.  Rounded, decimated or
-time-shifted rows are no longer equal, but their noise is still that of the fitted log, which a repeated run does not
-reproduce: the difference of two runs has the noise of both together, that of a copy has none.
+Measured efforts never repeat to the last digit, so equal rows are copies however a log was cut.  Rounded,
+decimated or time-shifted rows are no longer equal, but they contain the noise of the fitted log, which a
+repeated run does not reproduce: the difference of two runs contains the noise of both, the difference
+from a copy contains none.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _rate(log: Recording | Motion) -> float:
 
 
 def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
-    """Fraction of a window whose noise is that of every `step`-th row of a fitted log, at any position in it."""
+    """Fraction of a window whose noise equals that of every `step`-th row of a fitted log, at any offset."""
     best = max((_aligned(window, fitted[phase::step]) for phase in range(step)), key=lambda found: found[0])
     _, lag, thinned = best
     first, last = max(-lag, 0), min(len(window), len(thinned) - lag)
@@ -113,9 +114,9 @@ def _is_copy(a: Array, b: Array, noise: Array) -> bool:
 
 
 def _noise_of_both(log: Recording | Motion, fitted: Recording | Motion) -> Array:
-    """Noise power of each effort per row, of the log with less noise; decimation does not change it.
+    """Noise power of each effort per row, from the log with less noise; decimation does not change it.
 
-    It is estimated at the log's own rate, which is above repeatable content such as vibration.
+    It is estimated at the sampling rate of the log, above repeatable content such as vibration.
     """
     each = [white_density(_efforts(rows)[:LONGEST], 1.0, 0.0) for rows in (log, fitted)]
     return np.asarray(np.min([found for found in each if found is not None], axis=0))

@@ -22,9 +22,9 @@ PRIOR = "prior"  # class of a value that a prior gives: the data say little of i
 
 @dataclass(frozen=True)
 class ParameterEvidence:
-    """One parameter: standard deviation and 95 % interval under correlated residuals, and statistics over the logs.
+    """One parameter: estimate, standard deviation and 95 % interval under correlated residuals.
 
-    over_recordings: mean, standard deviation, min, max over fits of each log.
+    over_recordings: mean, standard deviation, minimum and maximum of the estimates from each log alone.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Plausibility check: whether a physically consistent robot explains the efforts.
 
-Noise makes an unconstrained fit unphysical and costs a physical one next to nothing.  A wrong sign, unit, joint order
-or gravity leads to bodies of negative mass: then the best physically consistent fit has a far larger residual than the
-unconstrained one.
+Noise can make an unconstrained fit unphysical, but then hardly increases the residual of a physically
+consistent fit.  A wrong sign, unit, joint order or gravity leads to bodies of negative mass: the best
+physically consistent fit then has a far larger residual than the unconstrained one.
 """
 
 from __future__ import annotations

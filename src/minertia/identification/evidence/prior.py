@@ -1,8 +1,9 @@
 """Standard deviations of regularised estimates: variance due to noise, and error of the prior.
 
-A regularised fit has less variance than its data alone, and a bias that depends on the error of the prior.  That error
-is estimated in the directions that the data do determine: the prior's relative error there is assumed everywhere
-(empirical Bayes, Morris 1983), and with it the mean square error of each parameter is stated.
+A regularised fit has less variance than its data alone, and a bias that depends on the error of the
+prior.  That error is estimated in the directions that the data do determine: the prior's relative error
+there is assumed for all directions (empirical Bayes, Morris 1983), and gives the mean square error of
+each parameter.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ def held_spread(problem: Observation, fit: Fit) -> HeldSpread:
 def prior_error(problem: Observation, sigma: Array, prior: Prior, noise: float) -> float:
     """Most probable relative error s of a prior, from the directions that the data determine.
 
-    Data minus prior prediction have the variance s^2 l_i + noise in their eigendirections; s^2 has a scaled
-    inverse chi-square prior about USUAL^2 with BELIEF degrees of freedom.  noise: power of the noise relative to
-    that of white noise of the same size.
+    The difference of data and prior prediction has the variance s^2 l_i + noise in eigendirection i; s^2 has
+    a scaled inverse chi-square prior about USUAL^2 with BELIEF degrees of freedom.  noise: power of the noise
+    relative to that of white noise of the same standard deviation.
     """
     R = problem.triangle(sigma)[:-1]
     values, vectors = np.linalg.eigh(R[:, :-1] @ prior.error @ R[:, :-1].T)

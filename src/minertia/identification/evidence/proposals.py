@@ -36,7 +36,7 @@ NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between pro
 class Proposal:
     """Alternative set-up, its description, and the line of the campaign that would set it.
 
-    nearby: set-ups between this one and its neighbours in a list of values.
+    nearby: function that proposes refinements, such as values between this one and its neighbours in a list.
     """
 
     setup: Setup
@@ -61,7 +61,7 @@ def _turned(trial: Trial, j: int) -> tuple[float, ...]:
 
 
 def exchanged(trial: Trial) -> Iterator[Proposal]:
-    """Propose exchanged columns of two joints, of all signals or efforts, and cycles of the likeliest three."""
+    """Propose exchanged columns of two joints, for all signals or efforts only, and likely cycles of three."""
     for a, b in combinations(trial.tried, 2):
         what = f"{_name(trial, a)} and {_name(trial, b)} seem exchanged"
         change = "exchange their columns in q and effort of [columns]"
@@ -164,12 +164,15 @@ def gravities(trial: Trial) -> Iterator[Proposal]:
 
 
 def _fitted(trial: Trial, stated: Array) -> Callable[[], Iterable[Proposal]]:
-    """Function that proposes a gravity fitted with the file's masses, if another direction or none is best."""
+    """Function that proposes a fitted gravity (direction or magnitude); none if the robot file has no masses."""
     return (lambda: _fitted_gravity(trial, stated)) if trial.has_masses else tuple
 
 
 def _fitted_gravity(trial: Trial, stated: Array) -> Iterator[Proposal]:
-    """Propose the gravity direction that best fits the file's masses; if as specified, a far smaller magnitude."""
+    """Propose the gravity direction that best fits the file's masses, or else a far smaller magnitude.
+
+    The magnitude is proposed only if the fitted direction agrees with the specified one.
+    """
     inertia, fitted = trial.inertia_and_gravity()
     size, length = float(np.linalg.norm(stated)), float(np.linalg.norm(fitted))
     if length > 0 and fitted @ stated < math.cos(at.ELSEWHERE) * size * length:
@@ -235,7 +238,10 @@ def _clock(clock: float) -> Proposal:
 
 
 def paces(trial: Trial) -> Iterator[Proposal]:
-    """Propose clocks that are slightly off, as 120 rows a second for 100, by the ratio of inertia to gravity."""
+    """Propose clocks that are slightly wrong, such as 120 rows per second instead of 100.
+
+    The ratio of inertia to gravity torque distinguishes them.
+    """
     if any(trial.robot.gravity):
         yield from map(_pace, PACES)
 
@@ -269,9 +275,9 @@ def _delay(delay: float) -> Proposal:
 def scales(trial: Trial) -> Iterator[Proposal]:
     """Propose effort scales other than that of the file's masses: of one joint, or of most joints.
 
-    A smaller error suffices for one joint than for several.  Too large an effort is not evidence if no joint
-    further out has the right scale: a tool missing in the file makes the efforts of a wrist thirty times as
-    large.
+    A smaller error suffices for one joint than for several.  Too large an effort is no evidence unless a
+    joint further out has the right scale: a tool that is missing in the file makes the efforts of a wrist
+    thirty times as large.
     """
     if not trial.has_masses:
         return

@@ -22,7 +22,7 @@ def rivals(observation: Observation) -> dict[str, Array]:
 
 
 def friction_only(observation: Observation, nominal: Array | None) -> Array:
-    """Baseline with inertias of the robot file (none where it gives none), and fitted friction and offsets."""
+    """Baseline with the inertias of the robot file (zero if it has none), and fitted friction and offsets."""
     model = observation.model
     friction = [k for k in range(model.count) if model.is_friction(k)]
     known = np.zeros(model.count) if nominal is None else np.array(nominal, float)

@@ -91,8 +91,8 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
 def _scale_mends(trial: Trial, setup: Setup, left: tuple[Left, Left]) -> bool:
     """Whether a scale reduces the residual, with the file's masses, of the joints whose efforts it changes.
 
-    For a revolute joint the fit within the file's tolerances must agree, as a centre of mass could explain its
-    scale.
+    For a revolute joint the residual of the fit within the file's tolerances must also decrease, as an error
+    of the centre of mass could explain the scale.
     """
     factors = np.array(setup.scales)[list(trial.joints)]
     kinds = [trial.robot.joints[trial.robot.independent[j]].kind for j in trial.joints]
@@ -153,7 +153,7 @@ def _is_believed(before: Left, after: Left, check: str) -> bool:
 
 
 def _is_clear(before: Left, after: Left, check: str) -> bool:
-    """Whether the residual with refitted masses is clearly smaller: over all joints, or at one, and larger at none."""
+    """Whether the refit residual is clearly smaller: overall, or at one joint and not larger at any other."""
     if after.refit < at.CLEARLY * before.refit and before.refit - after.refit > at.CLEARLY_MORE:
         return True
     left, now = np.array(before.joints), np.array(after.joints)

@@ -1,9 +1,10 @@
 """Significance: essential parameters, and the smallest set that predicts as well.
 
-Methods: the 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative standard
-deviation with an F test; the held-out error against the number of parameters, with the operations that a
-controller saves. All use R factors: no log is read again.  Residuals of filtered data are correlated, so
-standard deviations and the F test count only as many samples as are independent (see `intervals`).
+Methods: the 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative
+standard deviation with an F test; the held-out error as a function of the number of parameters, with the
+operations that a controller saves.  All use R factors: no log is read again.  Residuals of filtered data
+are correlated, so that standard deviations and the F test use the effective number of independent samples
+(see `intervals`).
 """
 
 from __future__ import annotations
@@ -264,9 +265,9 @@ def _stated(widths: Spread | None, R: Array) -> Array:
 def shifted(shift: Array, deviation: Array) -> Array:
     """Standard deviations of parameters, including the bias caused by omitting others.
 
-    shift: difference from the fit of all parameters; deviation: standard deviations of that fit, about which the
-    truth lies.  The interval about the shifted value that contains it in 95 % of cases is 1.96 of these to either
-    side.
+    shift: difference from the fit of all parameters; deviation: standard deviations of that fit, which is
+    assumed unbiased.  1.96 times the result is the half-width of an interval about the shifted value that
+    contains the true value with a probability of 95 %.
     """
     size = np.maximum(deviation, 1e-300)
     return np.asarray(size * np.sqrt(noncentral.ppf(0.95, 1, np.minimum((shift / size) ** 2, 1e6))) / NORMAL)

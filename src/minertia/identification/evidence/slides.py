@@ -19,10 +19,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Slide:
-    """Prismatic joint along which gravity is constant.
+    """Prismatic joint along which gravity is constant; all values in N.
 
-    weight: of the links it moves; asked: its component along the axis; stated: the offset in the robot file.  All
-    in N.
+    weight: weight of the links that it moves.  asked: component of this weight along the axis.  stated:
+    offset in the robot file.
     """
 
     weight: float
@@ -30,12 +30,15 @@ class Slide:
     stated: float
 
     def usual(self, varying: float) -> float:
-        """Largest insignificant offset [N], given the standard deviation `varying` of the effort [N]."""
+        """Largest offset [N] that errors of the file and friction explain.
+
+        varying: standard deviation of the effort [N].
+        """
         each = at.MASSES * self.asked, at.LEVEL * self.weight, at.USUAL_OFFSET * varying  # by a cause of its own
         return math.hypot(*each)
 
     def excess(self, offset: float, varying: float) -> float:
-        """Excess of an offset over what errors of the file and friction explain [N]."""
+        """Excess [N] of an offset over the largest one that errors of the file and friction explain."""
         return max(abs(offset - self.stated) - self.usual(varying), 0.0)
 
 

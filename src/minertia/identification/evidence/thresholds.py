@@ -1,8 +1,8 @@
 """Thresholds of the verdict, each with its reason.
 
-Fractions are of the effort (norm over norm) unless stated otherwise.  "The drawn set-ups" are those of
-`tests/identification/drawn_setups.py`: half of their robots chose these thresholds, the other half was held
-out for the report.
+Fractions are relative to the effort (norm over norm) unless stated otherwise.  "The drawn set-ups" are
+those of `tests/identification/drawn_setups.py`: these thresholds were chosen on half of their robots, and
+the other half was held out for the report.
 """
 
 from __future__ import annotations

@@ -56,13 +56,14 @@ SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a sli
 class Setup:
     """Interpretation of joints, efforts, clock and gravity relative to the campaign; unchanged by default.
 
-    order, effort_order: for each coordinate, the one whose columns, or whose effort, it uses.  units: factor that
-    converts each coordinate's position to rad or m.  signs: of positions and efforts; effort_signs: of efforts;
-    offsets: of positions [rad or m]; scales: of efforts; each per coordinate, applied as those of a drive.
-    gravity [m/s2], None: the robot's.  clock: true seconds in a second of the log.  delay [s] of efforts relative
-    to positions; drift: increase of the delay per second of a log; late [s]: additional delay of each coordinate.
-    coupled (a, b, c): the columns of coordinate b are those of a motor that turns with b and c times with a.
-    lengths: factor of every length between the joints of the robot file.
+    order, effort_order: for each coordinate, the index of the coordinate whose columns, or whose effort, it
+    uses. units: factor that converts each coordinate's position to rad or m.  signs: signs of positions and
+    efforts; effort_signs: signs of efforts; offsets: offsets of positions [rad or m]; scales: factors of
+    efforts; each per coordinate, applied like those of a drive.  gravity [m/s2]: None for that of the robot.
+    clock: true seconds in a second of the log.  delay [s]: delay of efforts relative to positions; drift:
+    increase of the delay per second of a log; late [s]: additional delay of each coordinate.  coupled (a, b,
+    c): the columns of coordinate b are those of a motor whose position is q_b + c q_a.  lengths: factor of
+    every length between the joints of the robot file.
     """
 
     order: tuple[int, ...] | None = None
@@ -86,10 +87,11 @@ AS_STATED = Setup()
 
 @dataclass(frozen=True)
 class Left:
-    """Relative residuals of the varying efforts, root mean square over the joints.
+    """Relative residuals of the efforts without their mean, as root mean squares over the joints.
 
-    masses: with the file's masses and fitted friction and rotors, None without masses.  refit: with refitted masses.
-    within: with the file's links, each within the tolerance of a file.  joints: `refit` of each joint.
+    masses: residual with the file's masses and fitted friction and rotors; None without masses.  refit:
+    residual with refitted masses.  within: residual with the file's links, each adjusted within the tolerance
+    assumed for a file. joints: `refit` of each joint.
     """
 
     masses: float | None
@@ -232,7 +234,7 @@ class Trial:
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
 
     def _sizes(self, setup: Setup) -> Array:
-        """Effort standard deviations under a set-up, enlarged by noise, without the part that a coupling adds."""
+        """Effort standard deviations under a set-up, increased by noise, without the effect of a coupling."""
         share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
         noisy = np.hypot(1.0, at.NOISY * share)
         for order in (setup.order, setup.effort_order):
@@ -286,7 +288,7 @@ class Trial:
         return any(varying[j] > at.NOTICEABLE * self.sizes[j] for j in self.joints)
 
     def offsets(self) -> dict[int, tuple[float, float]]:
-        """Constant effort of each prismatic joint [N]: as logged, without friction, and by the file's masses."""
+        """Constant effort of each prismatic joint [N]: measured without friction, and from the file's masses."""
         rigid, tau, found = inverse_dynamics(self.bare, self.q, self.qd, self.qdd), self.tau(), {}
         for j, slide in self.slides.items():
             asked = float(rigid[:, j].mean()) + slide.stated
@@ -402,7 +404,10 @@ class Trial:
         return within_bounds(parts, count, len(q)) if parts else 0.0
 
     def _of_links(self, setup: Setup, coordinates: int) -> tuple[Array, Array]:
-        """Efforts of each link of the file (N, coordinates, links), and per metre of its centre (..., 3 links)."""
+        """Efforts of each link of the file (N, coordinates, links), and their derivatives (..., 3 links).
+
+        The derivatives are taken with respect to the position of the link's centre of mass [1/m].
+        """
         Y = self._columns(setup).reshape(len(self.q), coordinates, -1, len(LINK_SYMBOLS))
         tens = self.masses.reshape(-1, len(LINK_SYMBOLS))
         shifts = np.stack([_by_centre(ten) for ten in tens])  # (links, 10, 3)
@@ -493,7 +498,10 @@ def _scaled(products: Array, factor: float) -> Array:
 
 
 def _by_centre(ten: Array) -> Array:
-    """Derivatives of a link's ten parameters by its centre of mass [1/m], (10, 3), at constant mass and shape."""
+    """Derivatives of a link's ten parameters with respect to its centre of mass (10, 3), at constant mass.
+
+    The inertia about the centre of mass is held constant.
+    """
     mass, centre = float(ten[9]), ten[6:9] / ten[9] if ten[9] > 0 else np.zeros(3)
     found = np.zeros((10, 3))
     for k, e in enumerate(np.eye(3)):
@@ -526,7 +534,7 @@ def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bo
 
 
 def _track(block: Motion, count: int) -> _Track:
-    """Some rows of a block, motion and efforts filtered to the fitted band."""
+    """Selected rows of a block, with motion and efforts filtered to the fitted band."""
     arrays = [block.q, block.qd, block.qdd, block.tau]
     n, noise = len(arrays[0]), np.zeros(arrays[3].shape[1])
     rate = (n - 1) / max(float(block.t[-1] - block.t[0]), 1e-9)

@@ -1,4 +1,4 @@
-"""Verdict on a model: good, usable with limits or not good, with reasons."""
+"""Verdict on a model: good, usable with limitations, or not good, with reasons."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Limit:
 class Verdict:
     """Grade of a model, with reasons.
 
-    limits: of a usable model, joint by joint.  predicts, knows: a line each on the quality of its predictions and the
-    uncertainty of its parameters.  suspicions: set-ups that explain the efforts far better.  not_judged: messages on
-    checks that could not be made.
+    limits: limitations of a usable model, joint by joint.  predicts, knows: a line each on the quality of its
+    predictions and the uncertainty of its parameters.  suspicions: set-ups that explain the efforts far better.
+    not_judged: messages on checks that could not be made.
     """
 
     grade: Grade
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether the model is good without limits."""
+        """Whether the model is good without limitations."""
         return self.grade == "good"
 
     @property
@@ -99,7 +99,7 @@ def grade_of(verdict: Mapping[str, Any]) -> str:
 
 
 def grade_sentence(verdict: Mapping[str, Any]) -> str:
-    """Message on the limits or faults of a verdict given as plain data; empty for a good or missing verdict."""
+    """Message on limitations or faults of a verdict given as plain data; empty for a good or missing verdict."""
     if not verdict or grade_of(verdict) == "good":
         return ""
     told = [f"joint {limit['joint']}: {limit['what']}" for limit in verdict.get("limits") or ()]
@@ -108,9 +108,9 @@ def grade_sentence(verdict: Mapping[str, Any]) -> str:
 
 
 def verdict(evidence: Evidence) -> Verdict:
-    """Verdict: good, usable with limits, or not good, by validation residuals and reference models.
+    """Verdict: good, usable with limitations, or not good, by validation residuals and reference models.
 
-    Joints that hardly moved in the fit but do in validation become limits; the other joints decide.
+    Joints that hardly moved in the fit but do in validation become limitations; the other joints decide.
     """
     found = _verdict(evidence)
     joints = [k for k, joint in enumerate(evidence.training.joints) if joint not in evidence.unmoved]
@@ -127,7 +127,7 @@ def verdict(evidence: Evidence) -> Verdict:
 
 
 def _unmoved(e: Evidence) -> tuple[Limit, ...]:
-    """Limits of joints that hardly moved in the fit, with their relative residual on validation motion."""
+    """Limitations by joints that hardly moved in the fit, with their relative residual on validation motion."""
     found = []
     for k, joint in enumerate(e.training.joints):
         if joint in e.unmoved:
@@ -142,7 +142,7 @@ def _unmoved(e: Evidence) -> tuple[Limit, ...]:
 
 
 def _verdict(e: Evidence, known: tuple[Limit, ...] = ()) -> Verdict:
-    """Verdict on the remaining joints; known: limits of joints that were excluded."""
+    """Verdict on the remaining joints; known: limitations by joints that were excluded."""
     judged = e.unseen or _folds(e.training, e.left_out)
     is_good, reasons = _beside_rivals(e, judged) if e.unseen else _without_unseen(e)
     found = (*known, *_limits(e, judged))
@@ -259,7 +259,7 @@ def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
 
 
 def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
-    """Limits of joints whose residual beyond noise exceeds that of a good model.
+    """Limitations by joints whose residual beyond noise exceeds that of a good model.
 
     A joint's residual in training also counts, however little effort it needs in the validation logs.
     """

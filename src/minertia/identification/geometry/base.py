@@ -33,10 +33,10 @@ RANK = 1e-10  # of the largest singular value
 class GeometricBase:
     """Identifiable geometric corrections for a kind of measurement.
 
-    names, relations: each parameter and the corrections regrouped into it.  targets: number of unknowns of the
-    measurement itself (points of the tool beyond the first).  is_numeric: whether the numerical rank was lower
-    than by the symbolic rules, so that columns were eliminated numerically.  rank, gap: of the certificate, at
-    random postures, targets included.
+    names, relations: each parameter and the corrections regrouped into it.  targets: number of unknowns of
+    the measurement itself (points of the tool beyond the first).  is_numeric: whether the numerical rank was
+    lower than that given by the symbolic rules, so that columns were eliminated numerically.  rank, gap: rank
+    and singular-value gap of the certificate, at random postures, targets included.
     """
 
     chain: Chain
@@ -150,13 +150,13 @@ def rules_of(chain: Chain, measure: str) -> tuple[KeptColumns, int]:
 
 
 def _most_wanted(names: Sequence[str]) -> list[int]:
-    """Column indices in order of retention: zeros, lengths and twists, then the others."""
+    """Column indices by priority of retention: zeros, link lengths and twists, then the others."""
     rank = {"RZ": 0, "DX": 1, "RX": 2, "DZ": 3, "RY": 4, "DY": 5}
     return sorted(range(len(names)), key=lambda k: (rank[names[k][:2]], k))
 
 
 def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[int]]:
-    """Rank with the measurement's own columns, singular-value gap, and columns independent when added in order."""
+    """Rank with the measurement's unknowns, singular-value gap, and columns independent of the preceding ones."""
     free = own[:, np.linalg.norm(own, axis=0) > 0]
     basis = np.linalg.qr(free / np.linalg.norm(free, axis=0))[0] if free.size else np.zeros((len(A), 0))
     both = np.concatenate([A, own], axis=1)
@@ -182,7 +182,7 @@ def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[i
 
 
 def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.random.Generator) -> tuple[Array, Array]:
-    """Derivatives of the readings with respect to frame corrections and own unknowns, at random postures."""
+    """Derivatives of readings with respect to frame corrections and measurement unknowns, at random postures."""
     q = _random_postures(chain, measure, rng)
     placements = chain.nominal.copy()
     placements[0, :3, 3] += KINDS[measure].ahead
@@ -206,7 +206,7 @@ def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.ra
 
 
 def _without_point(made: Sequence[ToolReadings], own: Array) -> Array:
-    """Own columns of the measurements without those of the tool point, which the tool frame already contains."""
+    """Columns of the measurements' unknowns without the tool point, which the tool frame already contains."""
     return own[:, 3:] if made[0].has_point else own
 
 
@@ -244,7 +244,7 @@ def _at_places(chain: Chain, q: Array) -> Array:
 
 
 def exact_readings(measure: str, tool: Array, rng: np.random.Generator) -> ExactReadings:
-    """Noise-free readings of a kind at tool poses, and its own unknowns; the measured point is the tip's origin."""
+    """Noise-free readings of a kind at tool poses, and their unknowns; the measured point is the tip's origin."""
     return KINDS[measure].exact(tool, rng, MEASURED[measure].targets)
 
 

@@ -81,7 +81,7 @@ class Chain:
 
     @cached_property
     def described(self) -> tuple[Joint, ...]:
-        """The joints as described, with numbers for symbols, the first one placed in the root."""
+        """Joint descriptions with symbols replaced by their values; the first joint is placed in the root."""
         joints = [self.robot.joints[j] for j in self.joints]
         return described_joints(joints, self.placements[0], self.robot.symbol_values)
 
@@ -92,9 +92,9 @@ class Chain:
 
     @cached_property
     def kept_directions(self) -> tuple[Array, Array]:
-        """Directions that no joint turns, in tip axes and in those of frame 1 (3, k).
+        """Directions that no joint rotates, in tip axes and in axes of frame 1, each (3, k).
 
-        One where all hinges are parallel, three where there are none, else none.
+        k = 1 if all revolute axes are parallel, 3 if there are no revolute joints, else 0.
         """
         at = moved(self.nominal, self.is_hinge, np.zeros((1, self.n)))
         axes = at.frames[0, :-1, :3, 2][list(self.is_hinge)]

@@ -31,7 +31,7 @@ class LevelChoice:
 
 
 def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
-    """Groups of unknowns of the given levels; sag contains compliances, so that it takes their place."""
+    """Groups of unknowns of the given levels; sag includes compliances, so that it replaces them."""
     return tuple(
         group for level in levels if not (level == "compliance" and "sag" in levels) for group in LEVELS[level]
     )
@@ -40,9 +40,8 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
 def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
     """Select the first levels of `levels`, as far as they clearly reduce the error in most held-out regions.
 
-    A level is added together with all before it, of compliance and sag with the better one.  None is selected if the
-    total reduction is too small.
-    nominal: fit of base and tool alone.
+    Each level is added to all before it; of compliance and sag only the better one is used.  None is selected
+    if the total reduction is too small.  nominal: fit of base and tool alone.
     """
     some = thinned(problem)
     region = regions(some)
@@ -65,7 +64,7 @@ def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -
 
 
 def _has_unknowns(problem: GeometryRows, level: str) -> bool:
-    """Whether a level corrects frames, or joints by columns that there are."""
+    """Whether a level has unknowns: corrections of frames, or joint corrections that have a column."""
     own = {column.group for column in problem.columns}
     return any(group in own or group not in SHAPES for group in LEVELS[level])
 

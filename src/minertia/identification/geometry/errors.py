@@ -43,9 +43,10 @@ def misses_of(layout: GeometryLayout, state: GeometryState) -> Array:
 
 
 def error_arrows(layout: GeometryLayout, state: GeometryState, before: Array, after: Array) -> ErrorArrows | None:
-    """Position errors (N, outputs) as arrows in the robot's base; None if readings are no positions.
+    """Position errors (N, outputs) as arrows in the robot's base frame; None if readings are not positions.
 
-    state: of the corrections that leave `after`.  A chain that begins behind a moving joint has no place in the base.
+    state: state with the corrections, whose errors are `after`.  None also for a chain whose root is not
+    fixed to the base.
     """
     chain, measures = layout.chain, judged_measures(layout.postures.measures)
     first = chain.robot.joints[chain.joints[0]]

@@ -41,7 +41,7 @@ def corrected_files(robot: Robot) -> tuple[str, ...]:
 
 
 def write_corrected(described: Robot, robot: Robot, folder: Path) -> tuple[Note, ...]:
-    """Write the files of a corrected robot; returns notes on what they cannot represent.
+    """Write the files of a corrected robot; returns notes on properties that the files cannot represent.
 
     described: the robot before correction.
     """

@@ -117,7 +117,7 @@ def prior_of(groups: NDArray[np.str_], sizes: GeometrySizes) -> Array:
 
 
 class _ConvergedFit(NamedTuple):
-    """A state with its rows, whose derivatives may be those of a state near it, and the inverse Hessian."""
+    """State with its linearised rows and the inverse Hessian; derivatives may be from a nearby state."""
 
     state: GeometryState
     rows: LinearisedReadings
@@ -193,7 +193,7 @@ class _Fitter:
     def _converged(
         self, state: GeometryState, rows: LinearisedReadings, normal: Mapping[int, NormalEquations], enough: float
     ) -> _ConvergedFit:
-        """Gauss-Newton steps; derivatives are computed anew only where a step gains less than it should.
+        """Gauss-Newton iteration; derivatives are recomputed only if a step reduces the cost too little.
 
         Corrections are small: derivatives of an earlier state are nearly those of the present one.
         """
@@ -228,7 +228,10 @@ class _Fitter:
     def _stepped(
         self, state: GeometryState, rows: LinearisedReadings, step: Array, cost: float, factors: Sequence[float]
     ) -> _FitStep | None:
-        """The state after the longest of some parts of a step that lowers the cost; None where none does."""
+        """State after the first of the scaled steps that does not increase the cost; None if all increase it.
+
+        factors: scale factors of the step, in descending order.
+        """
         whole = np.zeros(len(self.layout.columns))
         whole[self.active] = step
         for factor in factors:

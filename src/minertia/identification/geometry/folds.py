@@ -23,7 +23,10 @@ CAP = 5.0  # medians of the error beyond which one posture says no more
 
 @dataclass(frozen=True)
 class GeometryRows:
-    """Data of a calibration fit: chain, postures, and all candidate joint corrections."""
+    """Data of a calibration fit: chain, postures, and all candidate joint corrections.
+
+    places: region index of each posture, if the measurement names regions; else None.
+    """
 
     chain: Chain
     postures: Postures
@@ -133,7 +136,7 @@ def left_out(
 
 
 def without_groups(found: GeometryFit) -> GeometryFit:
-    """Fit without the positions of posture groups, which are re-estimated at validation; the tool point remains."""
+    """Fit without the fixed points of posture groups, which validation re-estimates; the tool point remains."""
     measures = found.layout.postures.measures
     own = tuple(
         values[:3] if isinstance(m, SamePointMeasure) else values

@@ -29,7 +29,7 @@ def joint_columns(chain: Chain, groups: Sequence[str], q: Array, gravity: Array)
 
 
 def _moved(chain: Chain, q: Array, gravity: Array) -> MovedJoints:
-    """The chain's joints as described, at postures q (N, robot.n)."""
+    """Moved joints of the chain (`MovedJoints`) at postures q (N, robot.n)."""
     loads = carried_loads(chain.robot.numeric.joints, chain.robot.links, chain.joints)
     return MovedJoints(chain.described, tuple(gravity), list(chain.positions(q).T), loads)  # type: ignore[arg-type]
 

@@ -34,7 +34,7 @@ BLOCK = 1000  # readings at a time
 class JointColumn:
     """Correction of a joint position: its value times `shape` (N,) is added to joint `joint` of the chain.
 
-    size: root mean square of the shape before it was scaled to 1.
+    words: description of the correction.  size: root mean square of the shape before it was scaled to 1.
     """
 
     name: str
@@ -47,7 +47,10 @@ class JointColumn:
 
 @dataclass(frozen=True)
 class GeometryState:
-    """Values of all unknowns: placements (n + 1, 4, 4), joint corrections (E,), own unknowns of each measurement."""
+    """Values of all unknowns of a calibration.
+
+    placements (n + 1, 4, 4).  joints (E,): joint corrections.  own: unknowns of each measurement.
+    """
 
     placements: Array
     joints: Array
@@ -82,8 +85,9 @@ class Postures:
 class GeometryLayout:
     """Columns of a calibration problem for given postures.
 
-    columns: names; groups: of each, one of base, tool, zeros, lengths, angles, and those of joint corrections.  Only
-    identifiable columns (`kept`) are included; columns with the same effect as others are omitted.
+    columns: names of the unknowns.  groups: group of each: base, tool, zeros, lengths, angles, or a group of
+    joint corrections.  Only identifiable columns (`kept`) are included; columns with the same effect as
+    others are omitted.
     """
 
     def __init__(self, chain: Chain, postures: Postures, joint_columns: Sequence[JointColumn] = ()) -> None:
@@ -111,7 +115,7 @@ class GeometryLayout:
         return np.array([*frames, *(column.group for column in self.joint_columns), *["tool"] * own])
 
     def start(self) -> GeometryState:
-        """Initial state: the robot file's values, with the measurements' own unknowns zero."""
+        """Initial state: the values of the robot file; the unknowns of the measurements are zero."""
         own = tuple(np.zeros(len(measure.own)) for measure in self.postures.measures)
         return GeometryState(self.chain.nominal.copy(), np.zeros(len(self.joint_columns)), own)
 
@@ -125,7 +129,7 @@ class GeometryLayout:
         return np.asarray(self.positions + (self.shapes * state.joints) @ of_joint)
 
     def values(self, state: GeometryState) -> Array:
-        """Accumulated corrections (frames and joints) and own unknowns, in the order of the columns."""
+        """Accumulated corrections (frames and joints) and measurement unknowns, in the order of the columns."""
         xi = logarithm(self.chain.inverse @ state.placements).ravel()
         return np.concatenate([xi[self.frame_columns], state.joints, *state.own])
 
@@ -142,10 +146,11 @@ class GeometryLayout:
         return GeometryState(placements, state.joints + step[frames : frames + joints], tuple(own))
 
     def anchored(self, state: GeometryState) -> GeometryState:
-        """The state with its targets, on average, where the file has the tip, in directions that no joint turns.
+        """State shifted so that the mean target is at the file's tip along directions that no joint rotates.
 
-        Where all hinges are parallel, base and tool can shift along them together and nothing is seen of it.  The
-        distance between axes that are not quite parallel depends on that height, so that it must be a stated one.
+        If all revolute axes are parallel, a common shift of base and tool along them is unidentifiable.  The
+        distance between axes that are not quite parallel depends on this height, so that a definite height must
+        be chosen.
         """
         along, back = self.chain.kept_directions
         measures = self.postures.measures
@@ -168,8 +173,8 @@ class GeometryLayout:
     def _placed(self, placements: Array, change: Array) -> Array:
         """Placements after a change (n + 1, 6) of their corrections.
 
-        Corrections between joints add up, so that those without a column stay zero; base and tool may be far from the
-        file, and their changes are composed.
+        Corrections between joints add up, so that those without a column stay zero; base and tool may differ much
+        from the file, and their changes are composed.
         """
         inner = slice(1, self.chain.n)
         found = placements @ exponential(change)
@@ -240,7 +245,10 @@ def _stacked(parts: Sequence[MeasureRows], columns: Array, Jq: Array, widths: Se
 
 
 def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
-    """Rows (M, C) from derivatives over twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
+    """Rows (M, C): derivatives with respect to tool twists (M, 6) times twists (N, 6, C), in blocks.
+
+    Blocks limit memory.
+    """
     run = _run(posture)
     grouped, of = by_tool.reshape(-1, run, 6), posture[::run]
     out = np.empty((len(of), run, columns.shape[2]))
@@ -251,7 +259,7 @@ def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
 
 
 def _run(posture: NDArray[np.intp]) -> int:
-    """Number of rows of one posture that follow one another throughout: those of a point, or of a pose."""
+    """Number of consecutive rows that belong to one posture, if constant: 6, 3 or 2; else 1."""
     for count in (6, 3, 2):
         if len(posture) % count == 0 and (posture.reshape(-1, count) == posture[::count, None]).all():
             return count
@@ -259,7 +267,7 @@ def _run(posture: NDArray[np.intp]) -> int:
 
 
 def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:
-    """Frame columns that the rules retain, for measurements with unknown points, positions and base."""
+    """Frame columns that the rules retain, for measurements with unknown points, fixed positions and base."""
     uses_tool = any(not measure.has_point for measure in measures)
     has_base = any(measure.has_base for measure in measures)
     n = chain.n

@@ -1,9 +1,9 @@
 """Measurement models: predicted readings of each kind from the tool pose, with their derivatives.
 
-Every kind maps tool poses (N, 4, 4) and its own unknowns (positions of targets on the tool, of fixed points, of
-planes) to `Rows`: measured less predicted values, with derivatives.  A twist of the tool is the velocity of its
-origin, then its angular velocity, in the axes of the measurement frame.  Each kind is one class and one row of
-`MEASURED` in `campaigns/options.py`.
+Every kind maps tool poses (N, 4, 4) and its own unknowns (positions of targets on the tool, of fixed
+points, of planes) to `MeasureRows`: measured less predicted values, with derivatives.  A twist of the
+tool is the velocity of its origin, then its angular velocity, in the axes of the measurement frame.  Each
+kind is one class and one row of `MEASURED` in `campaigns/options.py`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ def told(size: float, unit: str) -> str:
 class MeasureRows(NamedTuple):
     """M scalar measurements at some postures.
 
-    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6):
-    derivative of the prediction with respect to a twist of the tool there.  by_own (M, K): with respect to the
-    kind's own unknowns. other, by_other: the same for a second posture that a row depends on; else None.
+    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  unit (M,): index of
+    its unit. by_tool (M, 6): derivative of the prediction with respect to a twist of the tool.  by_own (M,
+    K): derivative with respect to the unknowns of the measurement.  other, by_other: index of a second
+    posture that a row depends on, and the derivative with respect to its tool twist; else None.
     """
 
     residual: Array
@@ -53,7 +54,7 @@ class MeasureRows(NamedTuple):
 
 
 class ExactReadings(NamedTuple):
-    """Readings without noise, and the own unknowns of each measurement."""
+    """Readings without noise, and the values of each measurement's unknowns."""
 
     measures: tuple[ToolReadings, ...]
     own: list[Array]
@@ -82,7 +83,7 @@ class ToolReadings(ABC):
     @classmethod
     @abstractmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Noise-free readings at tool poses (N, 4, 4), with their own unknowns; the point is the tip's origin.
+        """Noise-free readings at tool poses (N, 4, 4) and their unknowns; the point is the tip's origin.
 
         count: number of points on the tool, for kinds that can have several.
         """
@@ -104,7 +105,7 @@ class ToolReadings(ABC):
 
     @abstractmethod
     def rows(self, tool: Array, own: Array) -> MeasureRows:
-        """Residuals and derivatives at the tool poses (N, 4, 4) with the kind's own unknowns."""
+        """Residuals and derivatives at the tool poses (N, 4, 4), for the values `own` of the unknowns."""
 
     def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
         """Posture index (M,) and measured less predicted values (M, components) of each reading.
@@ -138,7 +139,10 @@ def _units(count: int, unit: str) -> Indices:
 
 
 def _place(tool: Array, p: Array) -> tuple[Array, Array]:
-    """Position of a tool point in the measurement frame (N, 3), and its derivative by a tool twist (N, 3, 6)."""
+    """Position of a tool point in the measurement frame (N, 3), and its derivative (N, 3, 6).
+
+    The derivative is taken with respect to a twist of the tool.
+    """
     arm = tool[:, :3, :3] @ p
     by_tool = np.concatenate([np.broadcast_to(np.eye(3), (len(tool), 3, 3)), -skew(arm)], axis=2)
     return tool[:, :3, 3] + arm, by_tool
@@ -169,7 +173,7 @@ class PointMeasure(ToolReadings):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """The tip's origin, or `count` points near it."""
+        """Noise-free positions of `count` points on the tool, whose mean is the tip's origin."""
         drawn = rng.normal(scale=0.1, size=(count, 3))
         places = list(drawn - drawn.mean(axis=0))  # the tip is their mean, which a fit takes it to be (`anchored`)
         x = [tool[:, :3, 3] + tool[:, :3, :3] @ p for p in places]
@@ -191,7 +195,7 @@ class PoseMeasure(ToolReadings):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Poses of the tip."""
+        """Noise-free poses of the tip."""
         values = np.concatenate([tool[:, :3, 3], tool[:, :3, :3].reshape(-1, 9)], axis=1)
         return ExactReadings((cls(np.arange(len(tool)), values),), [np.zeros(0)])
 
@@ -222,7 +226,7 @@ class OrientationMeasure(ToolReadings):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Orientations of the tip."""
+        """Noise-free orientations of the tip."""
         return ExactReadings((cls(np.arange(len(tool)), tool[:, :3, :3].reshape(-1, 9)),), [np.zeros(0)])
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -249,12 +253,12 @@ class DirectionMeasure(ToolReadings):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Down in the tip's axes."""
+        """Noise-free readings: the downward direction in the tip's axes."""
         return ExactReadings((cls(np.arange(len(tool)), -tool[:, 2, :3]),), [np.zeros(0)])
 
     @classmethod
     def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
-        """Unit vectors along the values."""
+        """Readings of a file: the logged vectors, normalised to unit length."""
         return cls(posture, values / np.linalg.norm(values, axis=1, keepdims=True), m.name)
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -274,7 +278,10 @@ class _OfPoint(ToolReadings):
     has_base: ClassVar[bool] = False
 
     def _points(self, tool: Array, own: Array) -> tuple[Array, Array, Array]:
-        """Point position, and its derivatives by the tool's twist and by its coordinates on the tool."""
+        """Position of the point, and its derivatives with respect to the tool's twist and to its coordinates.
+
+        The coordinates are those of the point in tool axes.
+        """
         x, by_tool = _place(tool, own[:3])
         return x, by_tool, tool[:, :3, :3]
 
@@ -302,7 +309,7 @@ class DistanceMeasure(_OfPoint):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Distances to `FIXED` points, one of them at each posture."""
+        """Noise-free distances to `FIXED` random points, one of which is measured at each posture."""
         fixed, number = rng.normal(scale=2.0, size=(FIXED, 3)), rng.integers(0, FIXED, len(tool))
         d = np.linalg.norm(tool[:, :3, 3] - fixed[number], axis=1)[:, None]
         return ExactReadings(
@@ -311,7 +318,7 @@ class DistanceMeasure(_OfPoint):
 
     @classmethod
     def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
-        """Distances, with the number of the fixed point of each."""
+        """Readings of a file: distances, with the index of the fixed point of each."""
         return cls(posture, values, m.name, number)
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -353,7 +360,7 @@ class PlaneMeasure(_OfPoint):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Heights over one plane."""
+        """Noise-free heights above one random plane."""
         normal = rng.normal(size=3)
         normal /= np.linalg.norm(normal)
         height = (tool[:, :3, 3] @ normal - 0.1)[:, None]
@@ -362,7 +369,7 @@ class PlaneMeasure(_OfPoint):
 
     @classmethod
     def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
-        """Heights, with the number of the plane of each."""
+        """Readings of a file: heights, with the index of the plane of each."""
         return cls(posture, values, m.name, number)
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -408,14 +415,14 @@ class SamePointMeasure(_OfPoint):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Postures whose tips are at one position make a group."""
+        """Noise-free readings: postures with the same tip position form a group."""
         group, at = same_places(tool[:, :3, 3]), tool[:, :3, 3]
         places = np.stack([at[group == g].mean(axis=0) for g in range(group.max() + 1)])
         made = cls(np.arange(len(tool)), np.zeros((len(tool), 3)), "1", group)
         return ExactReadings((made,), [np.concatenate([np.zeros(3), places.ravel()])])
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
-        """Position of the group less that of the point."""
+        """Position of the group less the predicted position of the tool point; known distances between groups."""
         x, by_tool, by_place = self._points(tool[self.posture], own)
         places = own[3:].reshape(-1, 3)
         M = len(x)
@@ -439,7 +446,10 @@ class SamePointMeasure(_OfPoint):
         return MeasureRows(self.apart - d, first, _units(K, "m"), np.zeros((K, 6)), by_own)
 
     def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
-        """Posture index of each reading, and the vector from its point to the mean of its group, fitted or not."""
+        """Posture index of each reading, and the vector from its point to the mean of its group.
+
+        Groups that were not fitted are included.
+        """
         x, _, _ = self._points(tool[self.posture], own)
         count = np.bincount(self.group)
         mean = np.stack([np.bincount(self.group, x[:, k]) for k in range(3)], axis=1) / np.maximum(count, 1)[:, None]
@@ -469,7 +479,7 @@ class DistanceBetweenMeasure(_OfPoint):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Distances between the first half of the postures and the second."""
+        """Noise-free distances between the tip positions of the first and of the second half of the postures."""
         half = len(tool) // 2
         first, second = np.arange(half), np.arange(half, 2 * half)
         d = np.linalg.norm(tool[first, :3, 3] - tool[second, :3, 3], axis=1)[:, None]
@@ -478,7 +488,7 @@ class DistanceBetweenMeasure(_OfPoint):
 
     @classmethod
     def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
-        """Distances between rows that follow one another, two by two."""
+        """Readings of a file: one distance for each pair of consecutive rows."""
         return cls(posture[:-1:2], values[:-1:2], m.name, posture[1::2])
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -523,12 +533,15 @@ class PixelMeasure(ToolReadings):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Places of readings, which derivatives do not depend on."""
+        """Readings of zero pixels in a default camera: only their derivatives are used.
+
+        The derivatives do not depend on the readings.
+        """
         return ExactReadings((cls(np.arange(len(tool)), np.zeros((len(tool), 2)), "1", CAMERA),), [np.zeros(3)])
 
     @classmethod
     def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
-        """Pixels of one camera."""
+        """Readings of a file: pixels in one camera."""
         return cls(posture, values, m.name, camera_of(m))
 
     @property
@@ -562,14 +575,17 @@ class PixelToolMeasure(ToolReadings):
 
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
-        """Places of readings of `FIXED` marks; derivatives do not depend on the readings."""
+        """Readings of zero pixels of `FIXED` random marks: only their derivatives are used.
+
+        The derivatives do not depend on the readings.
+        """
         marks, number = rng.normal(scale=2.0, size=(FIXED, 3)), rng.integers(0, FIXED, len(tool))
         made = cls(np.arange(len(tool)), np.zeros((len(tool), 2)), "1", CAMERA, number)
         return ExactReadings((made,), [marks.ravel()])
 
     @classmethod
     def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
-        """Pixels of one camera, with the number of the mark of each."""
+        """Readings of a file: pixels in one camera, with the index of the mark of each."""
         return cls(posture, values, m.name, camera_of(m), number)
 
     @property

@@ -27,7 +27,7 @@ POINT = "calibrated_point_"  # names of frames in the corrected robot, with thos
 class CalibratedModel(ModelWithoutEfforts):
     """Model of a robot with corrected geometry.
 
-    All else is as in `ModelWithoutEfforts`.
+    The other properties are those of `ModelWithoutEfforts`.
     """
 
     without_efforts: ClassVar[str] = (
@@ -69,9 +69,10 @@ def geometry_record(
 ) -> dict[str, Any]:
     """Record of a fit, and of the fit of base and tool alone (`nominal`), for a model file.
 
-    zeros_in_file: whether joint zeros become part of the frames; otherwise they are a table for the controller.
-    Frames 2 to n + 1 of the chain are the robot's own; frame 1 is the pose of the robot in the measurement frame
-    (`base`). Poses are twelve numbers: the rotation matrix by rows, then the position [m].
+    zeros_in_file: whether joint zeros become part of the frames; otherwise they are a table for the
+    controller. Frames 2 to n + 1 of the chain belong to the robot; frame 1 is the pose of the robot in the
+    measurement frame (`base`).  Poses are twelve numbers: the rotation matrix row by row, then the position
+    [m].
     """
     state = without_groups(found).state
     placements = state.placements.copy()
@@ -109,7 +110,7 @@ def _frames(chain: Chain, tool: Array, points: Mapping[str, Array]) -> list[dict
 
 
 def _taken_zeros(chain: Chain, placements: Array) -> dict[str, float]:
-    """Remove the joint zeros (rotation about, or displacement along, z) from corrected placements."""
+    """Joint zeros (rotation about, or displacement along, z) by name, removed in place from `placements`."""
     found = {}
     for k, name in enumerate(chain.names):
         if k == 0:

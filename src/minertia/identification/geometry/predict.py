@@ -29,7 +29,7 @@ from minertia.io.errors import InputError
 
 @dataclass(frozen=True)
 class MeasuredLog(PreparedLog):
-    """Readings of one or more files as a log without motion; findings: on excluded readings."""
+    """Readings of one or more files as a log without motion; its findings are messages on excluded readings."""
 
     measurements: Measurements
 
@@ -44,7 +44,7 @@ def read_logs(
                 f"{log.name} is not a file: a calibration reads files of measurements, one row per posture"
             )
         if log.start is not None or log.stop is not None or log.load is not None:
-            raise InputError(f"{log.name}: a file of measurements has neither times nor payloads; name the whole file")
+            raise InputError(f"{log.name}: a file of measurements is used whole; remove the time range or the payload")
     files = [log.file for log in logs if log.file]
     found = read_measurements(files, chain, campaign.map, campaign.measures, fixed)
     findings = tuple(Finding("warning", "missing readings", note) for note in found.notes)
@@ -53,7 +53,10 @@ def read_logs(
 
 @dataclass(frozen=True)
 class PredictedReadings(PredictedLog):
-    """Readings with their errors (N, outputs): left, after correction; uncorrected, with base and tool alone."""
+    """Readings with their errors (N, outputs) under a calibrated model.
+
+    left: errors after correction.  uncorrected: errors with base and tool alone.  drawn: the errors as arrows.
+    """
 
     log: MeasuredLog
     residuals: Residuals

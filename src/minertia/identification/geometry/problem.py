@@ -54,8 +54,8 @@ NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a 
 class GeometryProblem(Problem):
     """Readings of the tool at postures, and the candidate corrections.
 
-    rows: the readings with all corrections of joint positions.  levels: of corrections, those requested, or those
-    selected by a fit.
+    rows_of_tool: the readings with all corrections of joint positions.  levels: levels of correction, as
+    requested or as selected by a fit.
     """
 
     kind: ClassVar[str] = "geometry"
@@ -120,8 +120,8 @@ class GeometryProblem(Problem):
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
         """Raise an error, as postures are not a motion."""
         raise cls.refused(
-            "recordings over time to check",
-            "identify, which counts missing readings and tries other interpretations of the columns",
+            "time series to check",
+            "use identify, which counts missing readings and tries other interpretations of the columns",
         )
 
     def file_values(self) -> dict[str, float]:

@@ -86,7 +86,7 @@ class MeasurementTable:
             self.names = self._log.names()
 
     def _at_stops(self, columns: ColumnMap) -> dict[str, Array]:
-        """Mean joint positions and measured pose of each stop of a bag; readings in motion are left out."""
+        """Mean joint positions and measured pose at each stop in a bag; readings in motion are excluded."""
         log = open_log(self.path, columns)
         names = [n for n in log.names() if n in (*PLACE, *TURN, "t") or n.startswith(POSITION)]
         blocks = list(log.blocks(frozenset(names), 1_000_000))
@@ -316,7 +316,7 @@ def _expanded(template: str | Sequence[str], robot: Robot, wanted: Sequence[int]
 def _scale(
     given: str | None, key: str, what: str, known: Mapping[str, float], table: MeasurementTable, names: Sequence[str]
 ) -> float:
-    """Factor to SI units: of the given unit, else of the one that the header names for these columns."""
+    """Conversion factor to SI units for the given unit, else for the unit in the header of these columns."""
     named = {table.units.get(name) for name in names}
     unit = given if given is not None else named.pop() if len(named) == 1 else None
     if unit == SI:
@@ -470,7 +470,7 @@ def _same_point(m: MeasureColumns, tables: Sequence[MeasurementTable], total: in
 
 
 def _pairs(m: MeasureColumns, known: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.intp], Array]:
-    """Pairs of groups that differ in `of` and agree in `within`, and their known distance [m]."""
+    """Pairs of groups that differ in the columns `of` and agree in `within`, and their known distance [m]."""
     if m.of is None or m.apart is None:
         return np.zeros((0, 2), np.intp), np.zeros(0)
     at = [1 + m.groups.index(name) for name in m.within]

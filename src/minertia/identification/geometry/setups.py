@@ -71,7 +71,7 @@ class _ReadingTrial:
 def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, ...]:
     """Alternative set-ups that explain the readings far better than the given one, best first.
 
-    reach: of the chain [m].
+    reach: largest extent of the tool positions [m].
     """
     count = problem.postures.count
     some = problem.taken(np.linspace(0, count - 1, min(count, MOST_POSTURES)).round().astype(np.intp))
@@ -83,9 +83,10 @@ def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, .
 
 
 def other_joints(problem: GeometryRows, groups: Sequence[str]) -> tuple[OtherReading, ...]:
-    """Commanded joint positions, where they predict held-out regions better than the ones that were fitted.
+    """Alternative set-up with commanded joint positions, if these predict held-out regions better.
 
-    groups: of the corrections, the same for both.
+    They are compared with the fitted (reported) positions.  groups: groups of the corrections, the same for
+    both.
     """
     commanded, measures = problem.postures.commanded, problem.postures.measures
     if commanded is None:
@@ -114,7 +115,11 @@ def _as_commanded(problem: GeometryRows) -> GeometryRows:
 
 
 def _lateness(q: Array, commanded: Array) -> float:
-    """Correlation of what was still to go, where a position was read, with the move from the posture before."""
+    """Correlation of the remaining tracking error at each posture with the commanded move that led to it.
+
+    A high correlation indicates that positions were read before standstill.  The largest value of all joints is
+    returned.
+    """
     left, way = (commanded - q)[1:], np.diff(commanded, axis=0)
     moves = (way.std(axis=0) > 0) & (left.std(axis=0) > 0)
     if len(way) < FEWEST_MOVES or not moves.any():
@@ -161,7 +166,7 @@ def _first_look(problem: GeometryRows) -> float:
 
 
 def left_by(problem: GeometryRows) -> tuple[float, float]:
-    """RMS error of readings, and of pose rotations [rad], with base, tool and zeros fitted; outliers capped."""
+    """RMS errors of readings and of pose rotations [rad], with base, tool and zeros fitted; outliers clipped."""
     try:
         found = problem.fit(("zeros",))
     except np.linalg.LinAlgError:

@@ -29,7 +29,12 @@ RANK = 1e-9  # of the largest singular value: what is smaller is rounding
 
 @dataclass(frozen=True)
 class ShownGeometry:
-    """Identifiable parameters of a kind of measurement, in general and at these postures: counts, singular values."""
+    """Identifiable parameters of a kind of measurement, in general and at these postures.
+
+    count: their number in general.  here: their number at these postures.  gap: ratio of the last singular
+    value within the rank to the next one.  smallest: last singular value within the rank, relative to the
+    largest.  weak: names of weakly identifiable parameters or combinations.
+    """
 
     count: int
     here: int
@@ -47,9 +52,9 @@ class ShownGeometry:
 class GeometryEstimate(Estimate):
     """Estimates of corrections, base and tool.
 
-    geometry: the fit; nominal: that of base and tool alone; zeros: that with joint zeros as the only corrections.
-    spread: noise of readings and joints.  choice: selected levels, and those tried.  shown: identifiable
-    parameters at these postures.
+    geometry: the fit; nominal: the fit of base and tool alone; zeros: the fit with joint zeros as the only
+    corrections. spread: noise of readings and joints.  choice: selected levels, and those tried.  shown:
+    identifiable parameters at these postures.
     """
 
     geometry: GeometryFit = field(kw_only=True, repr=False)
@@ -64,7 +69,7 @@ class GeometryEstimate(Estimate):
 
 
 def refuse_estimators(asked: str | Estimator) -> None:
-    """Raise an error for an effort estimator, which would have no effect."""
+    """Raise an error for an estimator of joint efforts, which does not apply to this kind of measurement."""
     if asked in ("auto", NAME):
         return
     word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__

@@ -1,9 +1,9 @@
 """Covariance of the estimates from measurement noise and joint repeatability.
 
-Readings of one posture share the errors of its joints, so the covariance of its rows is sigma_u^2 on the diagonal
-plus sigma_j^2 B B', B their derivatives over the joints.  Both are estimated by restricted maximum likelihood (average
-information, Gilmour, Thompson and Cullis 1995) at the fitted state, and propagated through the fit, which does not use
-them as weights.
+Readings of one posture share the errors of its joints, so the covariance of its rows is sigma_u^2 on the
+diagonal plus sigma_j^2 B B', with B the derivatives of the rows with respect to the joint positions.
+Both variances are estimated by restricted maximum likelihood (average information, Gilmour, Thompson and
+Cullis 1995) at the fitted state, and propagated through the fit, which does not use them as weights.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class GeometrySpread:
 
 
 def spread_of(found: GeometryFit, rows: LinearisedReadings | None = None) -> GeometrySpread:
-    """Noise standard deviations of a fit, and the covariance of its estimates; rows: linearised there, if known."""
+    """Noise standard deviations of a fit, and the covariance of its estimates.
+
+    rows: readings linearised at the fitted state, if already computed.
+    """
     rows = found.layout.linearised(found.state) if rows is None else rows
     noise = _TwoNoises(list(_blocks(rows, found, max(1, found.layout.postures.count // ENOUGH))), found)
     noise.estimate()
@@ -58,7 +61,10 @@ def spread_of(found: GeometryFit, rows: LinearisedReadings | None = None) -> Geo
 
 
 class _PostureBlock(NamedTuple):
-    """Rows of k postures with c rows each: residuals (k, c), derivatives over the estimates and over the joints."""
+    """Rows of k postures with c rows each: residuals r (k, c), and their derivatives.
+
+    A: derivatives with respect to the estimates.  B: derivatives with respect to the joint positions.
+    """
 
     r: Array
     A: Array
@@ -68,9 +74,9 @@ class _PostureBlock(NamedTuple):
 
 
 def _blocks(rows: LinearisedReadings, found: GeometryFit, step: int = 1) -> Iterator[_PostureBlock]:
-    """Postures in blocks of equal numbers of rows, none so large that work on it takes much memory.
+    """Postures in blocks with equal numbers of rows per posture, limited in size to save memory.
 
-    step: take every posture, every second ...
+    step: use only every `step`-th posture.
     """
     first = np.flatnonzero(np.diff(rows.posture, prepend=-1))
     counts = np.diff(np.append(first, len(rows.posture)))
@@ -128,11 +134,11 @@ class _TwoNoises:
                 return
 
     def _is_without_joints(self) -> bool:
-        """Whether joints add next to nothing to the noise, so that their variance need not settle."""
+        """Whether joint errors hardly contribute to the noise, so that their variance need not converge."""
         return self.joints_variance * self.lever**2 < NEGLIGIBLE * max(self.rows_variance.values())
 
     def _slopes(self, names: list[int | None]) -> tuple[Array, Array]:
-        """Gradient and average information over the log-variances, with the parameters fitted at these weights."""
+        """Gradient and average information with respect to the log-variances, with the parameters refitted."""
         Vi = [np.asarray(np.linalg.inv(self.covariance(block)), float) for block in self.blocks]
         ViA = [inv @ block.A for inv, block in zip(Vi, self.blocks, strict=True)]
         prior = self.found.prior
@@ -161,7 +167,7 @@ class _TwoNoises:
     def _part(
         self, name: int | None, block: _PostureBlock, left: Array, L: Array, inv: Array, S: Array
     ) -> tuple[Array, float]:
-        """(V_a P y (k, c), trace of P V_a) of one variance at some postures; left: P y, L: V^-1 A."""
+        """V_a P y (k, c) and the trace of P V_a for one variance at some postures; left: P y, L: V^-1 A."""
         w = block.weight[:, None]
         if name is None:
             B, back = block.B, np.swapaxes(block.B, 1, 2)

@@ -53,7 +53,7 @@ def _group_places(measure: SamePointMeasure, tool: Array, point: Array) -> Array
 
 
 def started(layout: GeometryLayout, seed: int = 0, starts: int = STARTS) -> GeometryState:
-    """Initial state with base, tool and own unknowns near the measurements; robot geometry as in the file."""
+    """Initial state: base, tool and measurement unknowns from the readings; robot geometry as in the file."""
     state = layout.start()
     measures = layout.postures.measures
     if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
@@ -133,7 +133,7 @@ Target = tuple[Indices, Array]  # postures, places in the frame of measurement
 
 
 def _linear_place(tool: Array, target: Target) -> Array:
-    """Position on the tool by linear least squares, with rotation and position of the base as free values.
+    """Position of a target on the tool by linear least squares, with unconstrained base rotation and position.
 
     A reading y = R (R_k c + p_k) + t is linear in R c', R and t.
     """

@@ -23,7 +23,7 @@ LOAD_NAMES = tuple(f"load {symbol}" for symbol in LINK_SYMBOLS)
 
 @dataclass(frozen=True)
 class LoadedModel(LinearModel):
-    """Linear model with ten additional unknowns: those of a body fixed in a frame of the robot.
+    """Linear model with ten additional unknowns: the inertial parameters of a body fixed in a robot frame.
 
     is_loaded: whether the logs were recorded with this body.
     """
@@ -83,7 +83,10 @@ def body_columns(robot: Robot, rows: Sequence[int], q: Array, qd: Array, qdd: Ar
 
 @dataclass(frozen=True)
 class Carried:
-    """Body fixed in a frame of a robot: ten parameters about the frame's origin; at: the frame, or the last link."""
+    """Body fixed in a frame of a robot.
+
+    ten: its ten inertial parameters about the frame's origin.  at: name of the frame; None for the last link.
+    """
 
     robot: Robot
     ten: tuple[float, ...]

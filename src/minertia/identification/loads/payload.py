@@ -148,9 +148,9 @@ def payload_beside(
 ) -> Payload:
     """Payload from loaded and unloaded logs, fitted together.
 
-    at: link or frame in which the payload is given; default: the last link's own.  physical: make the result
-    physically consistent.  gains: relative standard deviation of the gain of each effort, if efforts are computed
-    from gains.
+    at: link or frame in which the payload is given; default: the frame of the last link.  physical: make the
+    result physically consistent.  gains: relative standard deviation of the gain of each effort, if efforts
+    are computed from gains.
     """
     with one_thread():
         empty = full = _no_load(model)
@@ -239,7 +239,11 @@ def _from_model(
 
 
 def _by_gains(problem: Observation, inv: Array, sigma: Array, efforts: Array, gains: Array | None) -> Array:
-    """Parameter covariance due to gain uncertainty; efforts: R factors of the efforts that the gains scale."""
+    """Parameter covariance due to gain uncertainty.
+
+    efforts (efforts, k): the part of each effort that its gain scales, as a column of the effort's R factor.
+    gains: relative standard deviation of the gain of each effort.
+    """
     if gains is None:
         return np.zeros((problem.count, problem.count))
     each = zip(problem.totals[:, :, :-1], efforts, sigma, gains, strict=True)

@@ -128,7 +128,7 @@ def filled(template: str, **values: object) -> str:
         if match[0] in ("{{", "}}"):
             return match[0][0]
         if match[1] not in values:
-            raise ValueError(f"'{match[0]}' is not a field of a template")
+            raise ValueError(f"'{match[0]}' is not a field of a column-name template")
         return str(values[match[1]])
 
     return _FIELD.sub(put, template)
@@ -182,7 +182,7 @@ class _HeaderChoice:
         return [*told, found["motor"] if has_second else None]
 
     def _marks(self) -> tuple[tuple[str, str], ...]:
-        """Columns with one value per sample that the map names, each with its signal."""
+        """Scalar signals named in the map (one value per sample), each with its column."""
         given = tuple((mark, name) for mark in MARKS if (name := getattr(self.map, mark)))
         for mark, name in given:
             if name not in self.known:

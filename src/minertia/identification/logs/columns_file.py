@@ -27,7 +27,7 @@ class CampaignTable(CheckedTable):
         return CampaignError(message, file=self.source, line=self.line(key), field=field)
 
     def it(self, key: str, what: str = "") -> str:
-        """Subject of an error message, "this" and a description; the dotted key precedes the message."""
+        """Subject of an error message: "this" with a description, since the dotted key precedes the message."""
         return f"this {what}" if what else "this"
 
     def inner_name(self, key: str) -> str:

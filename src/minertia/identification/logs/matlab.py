@@ -66,7 +66,7 @@ def _element(data: memoryview, order: str, at: int) -> tuple[int, memoryview, in
     if kind >> 16:
         kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
         if size > 4:
-            raise ValueError("a short element is too long")
+            raise ValueError("a small data element has more than 4 bytes")
     else:
         start = at + 8
         end = start + size + (0 if kind == COMPRESSED else -size % 8)

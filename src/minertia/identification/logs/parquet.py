@@ -166,7 +166,7 @@ class ParquetLog(LogFile):
 
 
 class _Episode:
-    """Selection of the rows of the requested episode, or of the only one."""
+    """Selection of the rows of the requested episode, or of the only episode."""
 
     def __init__(self, log: ParquetLog, file: Any) -> None:
         self.log, self.wanted = log, log.map.episode
@@ -182,7 +182,7 @@ class _Episode:
         return {EPISODE} if self.is_cut else set()
 
     def cut(self, columns: dict[str, Array], numbers: Any, row: int) -> Block:
-        """Select the rows of the episode; numbers: episode of each row."""
+        """Select the rows of the episode; numbers: episode number of each row."""
         if not self.is_cut:
             return Block(columns, row)
         episodes = self.log._column(numbers, EPISODE, None)

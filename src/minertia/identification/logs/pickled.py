@@ -30,7 +30,7 @@ STORAGES = MappingProxyType(
 
 
 class PickleError(ValueError):
-    """Error: broken pickle, or one that contains other than numeric data."""
+    """Error: broken pickle, or a pickle that contains other than numeric data."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def _scalar(dtype: Any, data: Any) -> float:
 
 def _encoded(text: Any, code: Any = "utf-8") -> bytes:
     if code not in ("latin1", "utf-8") or not isinstance(text, str):
-        raise PickleError("a text has an unknown encoding")
+        raise PickleError("a string has an unknown encoding")
     return text.encode(code)
 
 

@@ -28,7 +28,7 @@ def frozen_array(values: ArrayLike) -> Array:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(
-            f"{values.__class__.__name__} is no array of numbers, as samples in time are, rows of equal length"
+            f"samples must be an array of numbers with rows of equal length, not {values.__class__.__name__}"
         ) from None
     *_, whole = _behind(array)
     is_most = array.flags.c_contiguous and 2 * array.nbytes >= whole.nbytes  # a small part must not keep the rest alive
@@ -59,14 +59,14 @@ class Recording:
     """Measured motion of a robot's coordinates.
 
     t: (N,) [s], strictly increasing only after `repaired`.  q, qd, qdd: (N, n) [rad or m, and per s, per s2].
-    tau: (N, n) effort on the joint side; in `effort_unit`: "Nm" for N m (N for prismatic joints), or the log's own unit
-    ("A", "V", "permille") where no drive gains are known.
-    to_log: (n, n), log effort = to_log @ tau, so that residuals can be given in the log's unit `log_unit`.
-    columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
-    notes: assumptions of the reader and repairs.  torn: rows of the log that were dropped.
-    channels: other signals of every coordinate, name -> (N, n): "temperature" [degC], "command" and
-    "command_velocity" [as q and qd], "motor" [as q]: positions of motors, a second encoder.
-    marks: signals with one value per sample, name -> (N,): "program" (a number), "load" [kg].
+    tau: (N, n) effort on the joint side; in `effort_unit`: "Nm" for N m (N for prismatic joints), or the unit
+    of the log ("A", "V", "permille") where no drive gains are known. to_log: (n, n), log effort = to_log @
+    tau, so that residuals can be given in the log's unit `log_unit`. columns: channel ("q1", "tau3") -> name
+    of its column in the log.  first_row: row number of sample 0 in the log, from 1.  notes: assumptions of
+    the reader and repairs.  torn: rows of the log that were dropped. channels: other signals of every
+    coordinate, name -> (N, n): "temperature" [degC], "command" and "command_velocity" [as q and qd], "motor"
+    [as q]: motor positions from a second encoder. marks: signals with one value per sample, name -> (N,):
+    "program" (a number), "load" [kg].
     """
 
     t: Array
@@ -176,11 +176,14 @@ class Recording:
         return replace(self, **arrays, channels=channels, marks=marks, first_row=first)  # type: ignore[arg-type]
 
     def between(self, start: float | None = None, stop: float | None = None) -> Self:
-        """Samples from `start` to before `stop` [s of the log's clock]."""
+        """Samples from `start` up to, but not including, `stop` [s of the log's clock]."""
         return self.select(self.rows_between(start, stop))
 
     def rows_between(self, start: float | None = None, stop: float | None = None) -> slice:
-        """Slice of the samples from `start` to before `stop` [s of the log's clock]; raises an error if too few."""
+        """Slice of the samples from `start` up to, but not including, `stop`; raises an error if too few.
+
+        start, stop [s]: times of the log's clock.
+        """
         first = 0 if start is None else int(np.searchsorted(self.t, start))
         last = len(self) if stop is None else int(np.searchsorted(self.t, stop))
         if last - first < 2:
@@ -288,7 +291,7 @@ def _together(pieces: list[Array]) -> Array:
 
 
 class Passes(Generic[T]):
-    """Iterable of blocks that are not in memory and are read at each pass; keep: store those of the first pass."""
+    """Iterable of blocks that are not in memory and are read at each pass; keep: store them at the first pass."""
 
     def __init__(self, opened: Callable[[], Iterator[T]], *, keep: bool = False) -> None:
         self.opened, self.keep = opened, keep
@@ -360,8 +363,8 @@ def even_rate(recording: Recording) -> float:
     if step <= 0 or len(off):
         row = recording.first_row + int(off[0]) + 1 if len(off) else recording.first_row
         raise RecordingError(
-            f"the stamps are not even ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
-            "let them be resampled (resample and stamps = true in [logs]; repaired() in Python)",
+            f"the time stamps are not uniform ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
+            "resample them (resample and stamps = true in [logs]; repaired() in Python)",
             file=recording.source or None,
             column=recording.column("t"),
             row=row,
@@ -381,9 +384,9 @@ def check_finite(recording: Recording) -> None:
         j = int(joints[0])
         own = rows[joints == j]
         first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
-        other = f', or this signal with {name} = "" in [columns]' if name in MEASURED else ""
+        other = f', or omit this signal with {name} = "" in [columns]' if name in MEASURED else ""
         raise RecordingError(
-            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to, or "
+            f"{len(own)} values are not numbers, in rows {first} to {last}; omit this part with from and to, or drop "
             f"such rows with --drop-torn (drop_torn = true in [columns]){other}",
             file=recording.source or None,
             column=recording.column(f"{name}{j + 1}"),

@@ -1,8 +1,8 @@
 """Repairs of a recording: repeated stamps dropped, non-uniform stamps resampled, standstill removed.
 
-Each repair is listed in the notes.  Repairs operate on blocks; a recording in memory is one block.  They are
-chosen from all stamps and the travel of the joints; each then needs only a few samples around those that it
-returns, not the whole log.
+Each repair is listed in the notes.  Repairs operate on blocks; a recording in memory is one block.  Which
+repairs are needed is determined from all stamps and the range of motion of the joints; each repair then
+needs only a few samples around those that it returns, not the whole log.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ class Overview:
 
 
 def overview(blocks: Iterable[Recording], start: float | None = None, stop: float | None = None) -> Overview:
-    """Make one pass over all samples; travel: of the samples from `start` to before `stop` [s]."""
+    """Overview of a log from one pass over its blocks.
+
+    start, stop [s]: time window within which the range of motion (`travel`) is determined.
+    """
     first, last = -math.inf if start is None else start, math.inf if stop is None else stop
     times, torn, low, high = list[Array](), list[int](), np.array(np.inf), np.array(-np.inf)
     head, gap, left = None, None, room() // 2  # for the stamps, which are held
@@ -213,7 +216,10 @@ def _jumps(blocks: Iterable[Recording], bursts: Bursts) -> bool:
 
 
 def without_repeats(recording: Recording) -> Recording:
-    """Recording of the samples whose stamp is later than all before; raises an error if time goes back far."""
+    """Recording of the samples whose stamp is later than all earlier ones.
+
+    Raises an error if time goes back far.
+    """
     t = recording.t
     highest = np.maximum.accumulate(t)
     step = usual_step(t)
@@ -335,7 +341,7 @@ def interpolated(recording: Recording, times: Array) -> Recording:
 
 
 def later_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
-    """Blocks of the samples whose time stamp is later than all before."""
+    """Blocks of the samples whose time stamp is later than all earlier ones."""
     highest = -np.inf
     for block in blocks:
         before = np.maximum.accumulate(np.concatenate([[highest], block.t]))

@@ -1,8 +1,9 @@
 """ROS 2 bags and MCAP files: the joint states of one topic, by the names of the joints.
 
-The order of joints in a message is chosen by the publisher, so columns are position_<joint>, velocity_<joint>
-and effort_<joint>.  With a topic of commands each state gets the latest command before it; states before the
-first command are dropped.  With a topic of measured poses the rows are those, each with the latest joint state.
+The order of joints in a message is chosen by the publisher, so columns are position_<joint>,
+velocity_<joint> and effort_<joint>.  With a topic of commands each state gets the latest command before
+it; states before the first command are dropped.  With a topic of measured poses there is one row per
+pose, with the latest joint state.
 
 Resources are limited when a bag is read: rosbags unpacks whatever a file contains, and SQLite evaluates any
 view. An MCAP chunk of a few kilobytes can expand to gigabytes, a database can contain an endless view in
@@ -109,7 +110,7 @@ def _check_database(file: Path) -> None:
 
 
 def bound_unpacking() -> None:
-    """Limit the size to which rosbags unpacks a chunk, as it has no limit of its own."""
+    """Limit the size to which rosbags unpacks a chunk, as rosbags itself sets no limit."""
     mcap, reader = load("rosbags.rosbag2.storage_mcap", "logs"), load("rosbags.rosbag2.reader", "logs")
     for module in (mcap, reader):
         if hasattr(module, "zstd") and not isinstance(module.zstd, _Zstandard):

@@ -1,8 +1,9 @@
 """SAGE folders: `control.csv` and `state_motor.csv` with lists in quotes, joints named in `joint_list.txt`.
 
-Times are microseconds, as the tool writes them, or seconds.  Each state gets the latest command before it; states
-before the first command are dropped.  Velocities and torques keep names of their own, because robots without such
-sensors write other signals there (raw currents without a sign).
+Times are microseconds, as the tool writes them, or seconds.  Each state gets the latest command before
+it; states before the first command are dropped.  Columns of velocities and torques have names that are
+not recognised automatically, because robots without such sensors write other signals there (raw currents
+without a sign).
 """
 
 from __future__ import annotations

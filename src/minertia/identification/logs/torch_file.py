@@ -43,7 +43,7 @@ class TorchLog(ArrayLog):
         except zipfile.BadZipFile:
             raise self.fail(OLD) from None
         except Exception as err:  # whatever a broken archive makes the zip reader raise
-            raise self.fail(f"the file cannot be read as a file of PyTorch ({str(err)[:120]})") from None
+            raise self.fail(f"the file cannot be read as a PyTorch file ({str(err)[:120]})") from None
 
     def _loaded(self, archive: zipfile.ZipFile) -> dict[str, Array]:
         names = archive.namelist()

@@ -1,10 +1,10 @@
 """Sequential change detection, block by block, with a given false-alarm rate (docs/howto/watch.md).
 
-For each joint and each hypothetical step of its residual the evidence is R <- (1 + R) exp(s w - s^2 / 2) with the
-innovation w of the block, clipped; R minus the number of blocks has no drift while nothing changes (Shiryaev and
-Roberts), so that the mean of all R reaches a threshold A after A blocks on average, or later.  Payloads are fitted to
-the same whitened rows: a known one is refined, and a hypothetical one is fitted to the rows since the evidence
-began.
+For each joint and each hypothetical step s of its residual the evidence is R <- (1 + R) exp(s w - s^2 /
+2) with the clipped innovation w of the block.  R minus the number of blocks is a martingale while nothing
+changes (Shiryaev and Roberts), so that the mean of all R reaches a threshold A after A blocks on average,
+or later.  Payloads are fitted to the same whitened rows: a known one is refined, and a hypothetical one
+is fitted to the rows since the evidence began to rise.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class BlockStage:
     """State of the change detection between blocks.
 
     load (10,), root (10, 10): known payload, with covariance root root'.  R (n, steps): evidence.
-    information, moment, squares (with the known payload, and of the efforts), rows: sums over the rows since the
-    suspected change, which began at block `since`.
+    information, moment, squares, rows: sums over the rows since the suspected change, which began at block
+    `since`; squares: with the known payload subtracted, and of the efforts themselves.
     """
 
     levels: WatchLevels
@@ -70,7 +70,7 @@ class BlockStage:
 
     @property
     def doubt(self) -> Array:
-        """Prior standard deviations (10,) of an unknown payload, as XX ... MX MY MZ M."""
+        """Prior standard deviations (10,) of an unknown payload, in the order XX ... MX MY MZ M."""
         return load_doubt(self.levels.options.heaviest)
 
     @property
@@ -155,7 +155,7 @@ class BlockStage:
 
 
 def load_doubt(heaviest: float) -> Array:
-    """Prior standard deviations (10,) of an unknown payload of at most `heaviest` kg, as XX ... MX MY MZ M."""
+    """Prior standard deviations (10,) of an unknown payload of at most `heaviest` kg, in the order XX ... M."""
     m = heaviest
     return np.array([m * (ARM**2 + GYRATION**2)] * 6 + [m * ARM] * 3 + [m])
 

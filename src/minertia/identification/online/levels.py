@@ -1,9 +1,10 @@
 """Normal residual level of each joint in motion without a fault, and its autocorrelation.
 
-Residuals are monitored in blocks of some tenths of a second.  Those of a joint are modelled as first-order
-autoregressive noise with the level sigma and the autocorrelation rho; both are learned from normal motion and set to
-the conservative ends of their intervals: rho no smaller than sums over several blocks show, sigma so large that the
-evidence of a change, whose mean must not exceed 1 without one (docs/howto/watch.md), does not exceed it on that motion.
+Residuals are monitored in blocks of some tenths of a second.  Those of a joint are modelled as
+first-order autoregressive noise with the level sigma and the autocorrelation rho.  Both are learned from
+normal motion and set to conservative values: rho is no smaller than sums over several blocks imply; sigma
+is so large that the mean evidence of a change does not exceed 1 on that motion, as required without a
+change (docs/howto/watch.md).
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def _joint_level(parts: Sequence[tuple[Array, Flags]], joint: str) -> tuple[floa
 
 
 def _likeness(parts: Sequence[tuple[Array, Flags]], count: int) -> float:
-    """Largest autocorrelation rho that the variance of sums over blocks implies; a constant offset counts, too."""
+    """Largest autocorrelation rho implied by the variance of sums over blocks; constant offsets contribute."""
     found = []
     for span in SPANS:
         runs = [e[k : k + span] for e, valid in parts for k in range(len(e) - span + 1) if valid[k : k + span].all()]
@@ -187,7 +188,7 @@ def whitened(x: Array, valid: Flags, rho: float) -> Array:
 
 
 def _fair_scale(w: Array) -> float:
-    """Factor on sigma at which no hypothetical step gains evidence on average over normal blocks."""
+    """Factor of sigma at which the evidence for no hypothetical step increases on average over normal blocks."""
     signs = np.array(SIGNED)
 
     def gains(scale: float) -> bool:

@@ -27,7 +27,7 @@ class WatchOptions(Declared):
         range=(0, LARGEST),
         command="per-hour",
     )
-    heaviest: float = option(20.0, "Largest payload to expect.", unit="kg", above=0, range=(0, LARGEST))
+    heaviest: float = option(20.0, "Largest expected payload.", unit="kg", above=0, range=(0, LARGEST))
     velocities: bool = option(False, "Use logged velocities; default: differentiated positions.", command="velocities")
 
     def for_rate(self, rate: float) -> WatchOptions:

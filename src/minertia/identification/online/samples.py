@@ -40,7 +40,7 @@ class WatchedRobot:
         return compile(program(self.robot, "watch_terms", model=CodeModel(temperature=False)))
 
     def signals(self, q: Array, qd: Array, tau: Array, gain: float) -> tuple[Array, Array]:
-        """Inputs of the filter (N, n, 11), residual first, and terms to subtract from its output."""
+        """Inputs of the filter (N, n, 11), residual first, and terms to be subtracted from its output."""
         p, rate, Yp, Yc = (np.asarray(part) for part in self.terms(q, qd, tau))
         after = gain * np.concatenate([p[..., None], Yp], axis=2)
         inner = np.concatenate([rate[..., None], -Yc], axis=2)
@@ -54,7 +54,7 @@ def low_pass_section(levels: WatchLevels) -> tuple[Array, Array]:
 
 
 def trapezoid(levels: WatchLevels) -> tuple[float, float]:
-    """Coefficients b, a of y = b (x + x before) + a (y before): w / (s + w) by the trapezoidal rule."""
+    """Coefficients b, a of y_k = b (x_k + x_(k-1)) + a y_(k-1): w / (s + w) by the trapezoidal rule."""
     wh = levels.options.gain / levels.rate
     return wh / (2 + wh), (2 - wh) / (2 + wh)
 
@@ -131,7 +131,7 @@ class SampleStage:
 def filtered_motion(
     levels: WatchLevels, q: Array, tau: Array, qd: Array | None = None
 ) -> tuple[Array, Array, Array, int]:
-    """Filtered q, qd, tau of a whole log, and the index of the log sample at which the first is available.
+    """Filtered q, qd, tau of a whole log, and the index of the log sample to which their first row belongs.
 
     Shape (N - 4, n); (N, n) if velocities qd are given.
     """

@@ -41,10 +41,10 @@ PRIORS = ("euclidean", "entropic")
 class PhysicalSpace:
     """Convex set of the physically consistent standard parameters of a linear model.
 
-    prior: a physically consistent robot (default: the nominal one, else bodies of 1 kg and 0.1 m); fixed: known
-    parameters. effort: typical effort of each row, which scales effects without a prior.  extents: boxes that
-    contain the centres of mass of links, by link number from 1.  heaviest: largest masses of links [kg],
-    likewise.
+    prior: a physically consistent robot (default: the nominal one, else bodies of 1 kg and 0.1 m); fixed:
+    known parameters.  effort: typical effort of each row, which scales effects without a prior.  extents:
+    boxes that contain the centres of mass of links, by link number from 1.  heaviest: largest masses of links
+    [kg], by link number from 1.
     """
 
     model: LinearModel
@@ -139,7 +139,7 @@ class PhysicalSpace:
         return rows
 
     def centre_rows(self, width: int) -> Array:
-        """Rows that are non-negative for centres of mass within their boxes: MX - lower M, upper M - MX ..."""
+        """Rows that are non-negative for centres of mass within their boxes: MX - lower M, upper M - MX etc."""
         found = []
         for link in self.bounded:
             ten, extent = self.links[link], self.extents[link]
@@ -296,11 +296,11 @@ def _made_physical(ten: list[float], light: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class PhysicalCertificate:
-    """Certificate whether any physically consistent robot has given base parameters.
+    """Certificate of whether any physically consistent robot has given base parameters.
 
-    slack: largest fraction of the prior's pseudo-inertia that every link can retain (at most 1); negative: no
-    such robot exists.  witness: a combination of the base parameters that is non-negative for every physically
-    consistent robot; witness_value: its value here.
+    slack: largest fraction of the prior's pseudo-inertia that every link can retain (at most 1); negative if
+    no such robot exists.  witness: a combination of the base parameters that is non-negative for every
+    physically consistent robot; witness_value: its value for the given base parameters.
     """
 
     is_feasible: bool

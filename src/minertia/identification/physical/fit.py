@@ -66,12 +66,12 @@ def physical_fit(
     margin: float = MARGIN,
     settle: bool = False,
 ) -> PhysicalFit:
-    """Physically consistent fit, regularised towards the prior (theory, eq. 28).
+    """Physically consistent fit, regularised towards the prior (theory page, equation 28).
 
     min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physically consistent robots.
 
-    R: R factor of the weighted [Y tau] for all the model's unknowns; rows: number of rows it represents.  settle:
-    set directions that the data do not determine to the prior, however small its weight.
+    R: R factor of the weighted [Y tau] for all the model's unknowns; rows: number of rows it represents.
+    settle: set directions that the data do not determine to the prior, however small its weight.
     """
     if kind not in PRIORS:
         raise UnknownName("kind of prior", kind, PRIORS)
@@ -168,7 +168,7 @@ def _add_divergence(
 def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN, seen: Array | None = None) -> Array:
     """Physically consistent robot nearest to the prior with exactly these base parameters.
 
-    seen: combinations (rows) of the base parameters to match; default: all.
+    seen: combinations (rows) of the base parameters that must be equal; default: all base parameters.
     """
     n = len(space.model.standard)
     C = space.K if seen is None else seen @ space.K

@@ -29,6 +29,6 @@ def unshifted(problem: Observation, R: Array) -> Array:
 def unshifted_fold(problem: Observation, fold: Fold) -> Fold:
     """Fold with R factors over all the model's unknowns, known contributions added back to the efforts.
 
-    `left_out`, the factors that are not weighted, is unchanged.
+    The unweighted factors `left_out` are unchanged.
     """
     return Fold(unshifted(problem, fold.fitted), fold.left_out, unshifted(problem, fold.weighted))

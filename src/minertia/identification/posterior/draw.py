@@ -1,8 +1,9 @@
 """Independent draws from a posterior, by randomise-then-optimise with a Metropolis test.
 
-r(z) = [W (A x(z) - b); z] has the posterior density exp(-|r|^2 / 2).  With J = Q R at its maximum, a standard normal
-eta and the solution z of Q' r(z) = eta is a proposal of known density (Bardsley, Solonen, Haario, Laine 2014); a
-Metropolis test between such independent proposals makes the draws exact, without burn-in.
+The posterior density is exp(-|r|^2 / 2) with r(z) = [W (A x(z) - b); z].  Let J = Q R be the QR
+factorisation of its Jacobian at the maximum, and eta a standard normal vector.  The solution z of Q' r(z)
+= eta is a proposal of known density (Bardsley, Solonen, Haario, Laine 2014).  A Metropolis test between
+such independent proposals makes the draws exact, without burn-in.
 """
 
 from __future__ import annotations
@@ -32,18 +33,21 @@ LEAST_SOLVED = 0.9  # share of the proposals below which the draws are refused
 
 @dataclass(frozen=True)
 class Density:
-    """Posterior density exp(-|r|^2 / 2), r(z) = [rows x(z) - values; z]; rows are over their deviations."""
+    """Posterior density exp(-|r|^2 / 2) with r(z) = [rows x(z) - values; z].
+
+    rows, values: equations of the data, divided by their standard deviations.
+    """
 
     space: RobotSpace
     rows: Array
     values: Array
 
     def residual(self, z: Array) -> Array:
-        """r (N, data + coordinates)."""
+        """Residual vectors r (N, data + coordinates) at points z (N, coordinates)."""
         return np.concatenate([self.space.values(z) @ self.rows.T - self.values, z], axis=1)
 
     def jacobian(self, z: Array) -> tuple[Array, Array]:
-        """r (rows) and its derivatives at one point z."""
+        """Residual vector r at one point z, and its Jacobian."""
         x, D, others = self.space.moved(z[None])
         slopes = _times(self.rows, self.space, D, others)[0]
         return np.append(self.rows @ x[0] - self.values, z), np.concatenate([slopes, np.eye(len(z))])
@@ -51,10 +55,10 @@ class Density:
 
 @dataclass(frozen=True)
 class PosteriorDraws:
-    """PosteriorDraws z (N, coordinates); best: maximum of the density.
+    """Draws z (N, coordinates) from a posterior; best: maximum of the density.
 
-    accepted: share of proposals that the Metropolis test took; effective: independent draws that the weights of the
-    proposals amount to, as a share; unsolved: share of proposals without a solution.
+    accepted: fraction of proposals that the Metropolis test accepted.  effective: effective sample size of
+    the weighted proposals, as a fraction.  unsolved: fraction of proposals without a solution.
     """
 
     z: Array
@@ -65,7 +69,7 @@ class PosteriorDraws:
 
 
 def draw(density: Density, count: int, seed: int) -> PosteriorDraws:
-    """PosteriorDraws from a posterior."""
+    """Draw `count` samples from a posterior."""
     with one_thread():
         best = _maximum(density)
         proposals = _Proposals(density, best)
@@ -76,7 +80,7 @@ def draw(density: Density, count: int, seed: int) -> PosteriorDraws:
     unsolved = float(np.mean(~np.isfinite(weights)))
     if unsolved > 1 - LEAST_SOLVED:
         raise InputError(
-            f"{100 * unsolved:.0f} % of the draws have no solution: the prior is wide for what the logs show; give a "
+            f"{100 * unsolved:.0f} % of the draws have no solution: the prior is too wide for these logs; give a "
             "smaller --prior"
         )
     chosen, accepted = _metropolis(weights, rng)
@@ -124,7 +128,7 @@ class _Proposals:
         self.at_best = self.Q.T @ r
 
     def of(self, eta: Array) -> tuple[Array, Array]:
-        """Proposals (N, coordinates) of normals eta, and the logarithms of their weights, -inf without a solution."""
+        """Proposals (N, coordinates) for normal vectors eta, and their log weights, -inf without a solution."""
         z = self.best + solve_triangular(self.R, (eta - self.at_best).T).T
         z = np.clip(z, self.best - 3 * LONGEST, self.best + 3 * LONGEST)
         active = np.arange(len(z))
@@ -162,7 +166,7 @@ class _Proposals:
                 return
 
     def _weights(self, z: Array, eta: Array) -> Array:
-        """log of exp(-|r|^2 / 2 + |Q'r|^2 / 2) / |det Q'J|."""
+        """Log weights of the proposals, log of exp(-|r|^2 / 2 + |Q'r|^2 / 2) / |det Q'J|."""
         x, D, others = self.density.space.moved(z)
         r = np.concatenate([x @ self.density.rows.T - self.density.values, z], axis=1)
         _, size = np.linalg.slogdet(self.own + _times(self.rows, self.density.space, D, others))
@@ -170,14 +174,14 @@ class _Proposals:
 
 
 def _times(rows: Array, space: RobotSpace, D: Array, others: Array) -> Array:
-    """Rows times the derivatives of the values by the coordinates, (N, rows, coordinates)."""
+    """Rows times the derivatives of the values with respect to the coordinates, (N, rows, coordinates)."""
     parts = [rows[:, list(ten)] @ D[:, k] for k, ten in enumerate(space.links)]
     rest = rows[:, list(space.others)] * others[:, None]
     return np.concatenate([*parts, rest], axis=2)
 
 
 def _metropolis(weights: Array, rng: np.random.Generator) -> tuple[Places, float]:
-    """Places of the proposals that an independence chain is at, from the likeliest start, and its acceptance."""
+    """Index of the proposal at each step of an independence Metropolis chain, and the acceptance rate."""
     chances = np.log(rng.random(len(weights)))
     found = np.empty(len(weights), dtype=np.int64)
     at, taken = int(np.argmax(np.isfinite(weights))), 0

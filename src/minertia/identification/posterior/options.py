@@ -1,4 +1,4 @@
-"""How robots are drawn from the posterior of an identification."""
+"""Options for sampling robots from the posterior of an identification."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ FEWEST_FOR_BANDS = 100  # draws of which 95 % are a statement
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SampleOptions(Declared):
-    """How many robots are drawn, and the prior for what the logs do not show."""
+    """Number of robots to draw, and the prior of parameters that the logs do not determine."""
 
-    n: int = option(4096, "Number of robots.", range=(1, MOST), command="n")
+    n: int = option(4096, "Number of robots to sample.", range=(1, MOST), command="n")
     seed: int = option(0, "Seed of the random numbers.", range=(0, 2**32 - 1), command="seed")
     prior: float = option(
         0.3,
-        "Prior deviation of the links from those of the robot file, as a logarithm. With 0.3 a mass is within about "
-        "-45 and +80 % of the file's in 95 % of the draws where the logs show nothing of it.",
+        "Prior standard deviation of link inertial parameters about the robot file, on a logarithmic scale. With 0.3, "
+        "masses that the logs do not determine are within -45 and +80 % of the file's in about 95 % of the draws.",
         above=0,
         range=(0, 3),
         command="prior",
     )
     joint_prior: float = option(
         0.7,
-        "Prior deviation of rotor inertia and friction from those of the robot file, as a logarithm.",
+        "Prior standard deviation of rotor inertia and friction about the robot file, on a logarithmic scale.",
         above=0,
         range=(0, 5),
         command="joint-prior",

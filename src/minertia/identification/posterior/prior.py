@@ -1,4 +1,4 @@
-"""Prior of a robot's values: near its file where that states them, wide where it does not."""
+"""Prior of a robot's parameters: near the values of its file if given, else wide."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ FILE, FIT = "the robot's file", "the identified values: the robot's file has no 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Density of the values of a robot, and the unknowns of the fit as their combinations.
+    """Posterior density of the parameters of a robot, and the fit's unknowns as linear combinations of them.
 
-    unknowns (unknowns, values): rows of the fit's unknowns.  centre: where the prior comes from.  mended: links of the
-    file that no body can have, and whose prior is the nearest possible one.
+    unknowns (unknowns, values): coefficients of each unknown of the fit.  centre: origin of the prior values.
+    mended: links whose inertial parameters in the file are not physically consistent; their prior is the
+    nearest consistent one.
     """
 
     density: Density
@@ -36,7 +37,7 @@ class Posterior:
 
     @property
     def space(self) -> RobotSpace:
-        """Coordinates of the values."""
+        """Coordinates of the parameters."""
         return self.density.space
 
 
@@ -49,8 +50,8 @@ def posterior_of(
 ) -> Posterior:
     """Posterior density of a fit.
 
-    standard: identified standard parameters, the centre of the prior where the robot's file has no masses.  known:
-    values that are fixed, by name, and the usual effort of each joint.
+    standard: identified standard parameters, the centre of the prior if the robot file has no masses.  known:
+    fixed values by name, and the typical effort of each joint.
     """
     fixed, effort = known
     has_file = linear.robot.has_parameters
@@ -74,7 +75,7 @@ def posterior_of(
 
 
 def _unknowns(linear: LinearModel, shown: Shown, names: tuple[str, ...]) -> Array:
-    """The unknowns of a fit as combinations of values."""
+    """Unknowns of a fit as linear combinations of the parameters, (unknowns, parameters)."""
     found = np.zeros((len(shown.names), len(names)))
     for k, name in enumerate(shown.names):
         if name in shown.own or shown.keeps_links:
@@ -85,7 +86,7 @@ def _unknowns(linear: LinearModel, shown: Shown, names: tuple[str, ...]) -> Arra
 
 
 def _moving(linear: LinearModel, bodies: PhysicalSpace) -> list[int]:
-    """Numbers of the links with a mass: frames between joints without one stay massless."""
+    """Numbers of the links that have mass; intermediate frames without mass remain massless."""
     return [link for link, ten in bodies.links.items() if linear.standard[ten[9]] not in linear.robot.massless_columns]
 
 
@@ -133,7 +134,7 @@ def _others(
 
 
 def _estimate(shown: Shown, k: int) -> tuple[float, float] | None:
-    """Estimate and deviation of an unknown that the logs show; None where they do not."""
+    """Estimate and standard deviation of an unknown from the logs; None if they do not determine it."""
     own = np.flatnonzero(shown.rows[:, k])
     if not len(own):
         return None
@@ -144,7 +145,7 @@ def _estimate(shown: Shown, k: int) -> tuple[float, float] | None:
 def _exact(
     linear: LinearModel, bodies: PhysicalSpace, space: RobotSpace, fixed: Mapping[str, float]
 ) -> tuple[Array, Array]:
-    """Rows and values of known parameters of links and of known combinations, over a small deviation."""
+    """Equations of known link parameters and known combinations, weighted by a small standard deviation."""
     rows, values = [], []
     varied = set(space.varied)
     for name, value in fixed.items():
@@ -164,7 +165,7 @@ def _exact(
 
 
 def _mended(linear: LinearModel, bodies: PhysicalSpace) -> tuple[str, ...]:
-    """Names of links whose values in the robot's file no body can have."""
+    """Names of links whose parameters in the robot file are not physically consistent."""
     robot, found = linear.robot, []
     for link in bodies.links:
         ten = robot.links[link - 1]

@@ -1,6 +1,7 @@
-"""What logs say of the values of a robot, and how far measured outputs scatter about predictions.
+"""Identifiable combinations of unknowns from logs, and statistics of the residuals of predictions.
 
-A model keeps both in its evidence, so that robots can be drawn from it and predictions have bands without the logs.
+A model stores both in its evidence, so that robots can be sampled and prediction bands computed without
+the logs.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ FADED = float(np.exp(-1))  # autocorrelation that ends the correlation time
 
 @dataclass(frozen=True)
 class Shown:
-    """Linear combinations of unknowns that the logs show: rows @ unknowns = values, with a covariance.
+    """Identifiable linear combinations of unknowns: rows @ unknowns = values, with a covariance.
 
-    names: the unknowns.  The covariance is that under correlated residuals, without prior knowledge.
-    own: estimates of those unknowns that are no parameters of the robot, such as gains and delays of its servos.
-    positive: those of them that cannot be negative.  keeps_links: whether the links are known, those of the robot file.
+    names: the unknowns.  covariance: under correlated residuals, without prior knowledge.  own: estimates of
+    unknowns that are not parameters of the robot, such as gains and delays of its servos.  positive: those of
+    `own` that cannot be negative.  keeps_links: whether the link parameters are known (those of the robot
+    file).
     """
 
     names: tuple[str, ...]
@@ -52,7 +54,7 @@ class Shown:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Shown:
-        """Read what `to_dict` wrote."""
+        """Create from the data of `to_dict`."""
         values = np.array(table["values"], float)
         lower = np.zeros((len(values), len(values)))
         for k, row in enumerate(table["covariance"]):
@@ -68,7 +70,7 @@ class Shown:
         )
 
     def whitened(self) -> tuple[Array, Array]:
-        """Rows and values over their deviations, uncorrelated."""
+        """Rows and values whitened by the covariance: uncorrelated, with unit variance."""
         size = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
         correlation = self.covariance / np.outer(size, size)
         eigenvalues, axes = np.linalg.eigh(correlation)
@@ -78,11 +80,11 @@ class Shown:
 
 @dataclass(frozen=True)
 class ResidualNoise:
-    """Residuals of each output as a process, and how far held-out ones go beyond it.
+    """Statistics of the residuals of each output, in the fitted logs and in held-out data.
 
-    deviation: root mean square, in the unit of the predictions.  correlation: time after which the autocorrelation has
-    fallen to 1/e [s].  quantiles (outputs, LEVELS): of held-out residuals over the deviation, without sign.
-    held_out: what was held out, in words.
+    deviation: root mean square, in the unit of the predictions.  correlation: time after which the
+    autocorrelation has fallen to 1/e [s].  quantiles (outputs, LEVELS): quantiles of the absolute held-out
+    residuals, divided by `deviation`. held_out: description of the held-out data.
     """
 
     outputs: tuple[str, ...]
@@ -92,7 +94,7 @@ class ResidualNoise:
     held_out: str
 
     def half_widths(self, level: float) -> Array:
-        """Half-width of the band of each output about a prediction that is known exactly, over its deviation."""
+        """Half-width of each output's band without parameter uncertainty, relative to its deviation."""
         normal = [float(norm.ppf(0.5 + own / 2)) for own in LEVELS]
         place = float(norm.ppf(0.5 + level / 2))
         if place > normal[-1]:
@@ -101,7 +103,7 @@ class ResidualNoise:
         return np.array([np.interp(place, [0.0, *normal], own) for own in first])
 
     def factors(self, level: float) -> Array:
-        """Conformal factor of each output: half-width over that of normal residuals."""
+        """Conformal factor of each output: half-width of its band relative to that of normal residuals."""
         return np.asarray(self.half_widths(level) / norm.ppf(0.5 + level / 2))
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class ResidualNoise:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> ResidualNoise:
-        """Read what `to_dict` wrote."""
+        """Create from the data of `to_dict`."""
         deviation, correlation, quantiles = (
             np.array(table[key], float) for key in ("deviation", "correlation", "quantiles")
         )
@@ -127,9 +129,9 @@ class ResidualNoise:
 def residual_noise(
     outputs: Sequence[str], fitted: Sequence[tuple[Array, float]], held: Sequence[Array], held_out: str
 ) -> ResidualNoise:
-    """Noise from residuals (N, outputs) of fitted logs, each with its period [s], and from held-out residuals.
+    """Residual statistics of fitted logs, each (N, outputs) with its period [s], and of held-out residuals.
 
-    A residual that is not finite (a simulation that diverged, a row that does not count) is left out.
+    Non-finite residuals (diverged simulations, excluded rows) are ignored.
     """
     every = np.concatenate([e for e, _ in fitted])
     deviation = np.sqrt(np.nanmean(np.where(np.isfinite(every), every, np.nan) ** 2, axis=0))
@@ -141,7 +143,7 @@ def residual_noise(
 
 
 def _upper(scores: Array, level: float) -> float:
-    """Conformal quantile: the smallest score that at least level (1 + 1/N) of them do not exceed."""
+    """Conformal quantile: the score of rank ceil(level (N + 1)) in ascending order, at most the largest."""
     count = len(scores)
     place = min(int(np.ceil(level * (count + 1))), count) - 1
     return float(np.partition(scores, place)[place]) if count else float(norm.ppf(0.5 + level / 2))

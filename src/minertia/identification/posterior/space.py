@@ -48,7 +48,7 @@ class RobotSpace:
 
     @property
     def varied(self) -> tuple[int, ...]:
-        """Places of the values that vary."""
+        """Indices of the values that vary."""
         return (*(k for ten in self.links for k in ten), *self.others)
 
     @property
@@ -95,7 +95,7 @@ class RobotSpace:
         return np.asarray(x + g * np.log(-np.expm1(-x / g)))
 
     def _link_slopes(self, A: Array, V: Array, eigenvalues: Array, powers: Array) -> Array:
-        """Derivatives of the ten parameters by the coordinates of S: A (g * V'EV) A' with divided differences g."""
+        """Derivatives of the ten parameters with respect to S: A (g * V'EV) A' with divided differences g."""
         a, b = eigenvalues[..., :, None], eigenvalues[..., None, :]
         near = np.abs(a - b) < EQUAL
         g = np.where(

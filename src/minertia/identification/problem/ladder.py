@@ -1,17 +1,18 @@
 """Forward selection of friction effects, joint by joint, by cross-validation.
 
-Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot
-file. Rotor inertia is retained if its estimates are jointly significantly positive, or if models with it
-predict better; it is dropped if models without it do.  Torque sensors behind the gears do not measure it, and
-its columns would increase the variance.  Then the candidate effects are tried in order, some on all joints at
-once, then on every joint. An effect is selected if the held-out error falls: significantly, by at least a
-fiftieth of the joint's residual, and not only relative to noise levels but also in efforts.
+Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the
+robot file.  Rotor inertia is retained if its estimates are jointly significantly positive, or if models
+with it predict better; it is dropped if models without it do.  Torque sensors behind the gears do not
+measure it, and its columns would increase the variance.  Then the candidate effects are tried in order,
+some on all joints at once, then on every joint.  An effect is selected if the held-out error decreases
+significantly and by at least a fiftieth of the joint's residual, both relative to the noise levels and in
+units of effort.
 
-The criterion is the held-out error plus a variance cost of the effect: how far the fits of the folds disagree
-on decoupled motion, in which every joint moves as in the logs and independently of the others. Folds alone
-would select effects that fit one motion and degrade the prediction of another.  Folds are blocks of time, and
-whole logs if there are several.  All candidates are columns of one pass over the data; every trial is algebra
-on R factors.
+The criterion is the held-out error plus a variance cost of the effect: how far the fits of the folds
+disagree on decoupled motion, in which every joint moves as in the logs and independently of the others.
+Folds alone would select effects that fit one motion and degrade the prediction of another.  Folds are
+blocks of time, and whole logs if there are several.  All candidates are columns of one pass over the
+data; every trial is algebra on R factors.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ DROPPED = "rotor"  # of the start, where the logs do not show it
 class Taken:
     """Selected step at joints (from 0); gain: relative reduction of the compared error.
 
-    values: of its constant at each of the joints, None if it has no constant.
+    values: value of its constant at each of the joints, None if it has no constant.
     """
 
     step: Step
@@ -232,7 +233,7 @@ def climbed(problem: Observation, speeds: Array, decoupled: Observation) -> Ladd
 
 @dataclass(frozen=True)
 class _Errors:
-    """Sums of squares of each fold: efforts relative to noise levels, and in their units."""
+    """Sums of squares of each fold: weighted, relative to the noise levels; plain, in units of effort."""
 
     weighted: Array
     plain: Array
@@ -337,7 +338,10 @@ class _Climb:
         return is_free and bool(self._tried(step, j)) and not set(self._tried(step, j)) & set(self.used)
 
     def _columns(self, step: Step, joints: tuple[int, ...], value: int) -> tuple[list[int], list[int]]:
-        """Columns in use with those of a step, for an index of its constant's value; and the new ones alone."""
+        """Columns in use together with those of a step, and the new ones alone.
+
+        value: index of the value of the step's constant.
+        """
         old = {self.index.get(f"{step.replaces}{j + 1}") for j in joints} if step.replaces else set()
         new = [self._tried(step, j)[min(value, len(self._tried(step, j)) - 1)] for j in joints]
         return [*(k for k in self.used if k not in old), *new], new
@@ -350,7 +354,8 @@ class _Climb:
     def _squares(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> Array:
         """Sums of squares (folds, efforts) on held-out folds.
 
-        For blocks of time, plus the jackknife variance of the fits on as much decoupled motion.
+        If folds are blocks of time, the jackknife variance of the fits on equally many samples of decoupled
+        motion is added.
         """
         chosen = self.folds if folds is None else folds
         fits = [_fit(fold, columns, self.problem.count) for fold in chosen]
@@ -362,15 +367,15 @@ class _Climb:
         return squares if folds is not None else squares + self._disagreement(columns, np.array(betas))
 
     def _disagreement(self, columns: Sequence[int], betas: Array) -> Array:
-        """Sum of squares (folds, efforts) of the differences between fits of the folds on decoupled motion.
+        """Sums of squares (folds, efforts) of the folds' fits about their mean, on decoupled motion.
 
-        It is scaled to as many samples as the logs have.
+        They are scaled to as many samples as the logs have.
         """
         off = np.einsum("eij,kj->kei", self.decoupled[:, :, list(columns)], betas - betas.mean(axis=0))
         return np.asarray(np.sum(off**2, axis=2) * self.problem.samples * (len(betas) - 1) / len(betas))
 
     def _own(self, j: int) -> float:
-        """Contribution of the joint's own effort to the compared error, relative to its noise variance."""
+        """Contribution of the effort of joint j to the compared error, relative to its noise variance."""
         row = self._row(j)
         return np.inf if row is None else float(self._squares(self.used)[:, row].sum() / self.sigma[row] ** 2)
 

@@ -111,7 +111,7 @@ class LinearModel:
         return dict(zip(self.names, self.nominal().tolist(), strict=True)) if self.robot.has_parameters else {}
 
     def nominal(self) -> Array:
-        """Unknowns beta from the robot's own parameters; extra effects at their given value, the robot's or 0.
+        """Unknowns beta from the robot's parameters; extra effects take their given value, the robot's, or 0.
 
         Smooth Coulomb friction that replaces the robot's Coulomb friction takes its value.
         """
@@ -132,7 +132,7 @@ class LinearModel:
         return tuple("alone" if np.count_nonzero(row) == 1 else "combination" for row in self.K)
 
     def link_of(self, unknown: int) -> int:
-        """Number of the link (from 1) of an unknown: that of its retained column."""
+        """Number (from 1) of the link that an unknown belongs to: the link of its retained column."""
         return link_number(self.standard[self.kept[unknown]])
 
     def is_friction(self, unknown: int) -> bool:
@@ -149,7 +149,7 @@ class LinearModel:
 
 
 def row_names(robot: Robot) -> tuple[str, ...]:
-    """Names of all efforts: those of a floating base, then the coordinates."""
+    """Names of all efforts: the six of a floating base, if any, then one per coordinate."""
     return (BASE_ROWS if robot.is_floating else ()) + robot.coordinate_names
 
 

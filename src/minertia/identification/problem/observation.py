@@ -53,7 +53,11 @@ class Stream(Protocol):
 
 @dataclass(frozen=True)
 class LogTriangles:
-    """Reduced data of one log: block R factors of [Y tau] per effort, samples per block, largest entries."""
+    """Reduced data of one log: block R factors of [Y tau] per effort, samples per block, largest entries.
+
+    still: coordinates that never moved.  reach (3, n): lowest and highest position and highest speed of each
+    coordinate.
+    """
 
     name: str
     triangles: Array  # (blocks, efforts, k, k)

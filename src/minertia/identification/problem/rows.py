@@ -183,12 +183,12 @@ class RowMaker:
 
 
 def projected(model: LinearModel, block: MotionLike, Y: Array) -> Array:
-    """Columns Y (N, rows, ...) without what unmeasured forces can do, as the efforts of the block are."""
+    """Columns Y (N, rows, ...) with the effect of unmeasured contact forces projected out, like the efforts."""
     P = getattr(block, "projection", None)
     if P is None:
         return Y
     if len(model.rows) != P.shape[1]:
-        raise MinertiaError("a motion whose contact forces are projected off needs the efforts of all coordinates")
+        raise MinertiaError("a motion whose contact forces are projected out needs the efforts of all coordinates")
     return np.asarray((P @ Y.reshape(*Y.shape[:2], -1)).reshape(Y.shape))
 
 

@@ -53,7 +53,7 @@ def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> A
 def weighted_solution(
     problem: Observation, iterations: int = 30, tolerance: float = 1e-9
 ) -> tuple[Array, Array, Array]:
-    """beta, R and sigma of the fit with each effort weighted by its own noise level (iterated)."""
+    """beta, R and sigma of the iterated fit in which each effort is weighted by its noise level."""
     sigma = np.maximum(problem.effort_rms, noise_floor(problem))
     for _ in range(iterations):
         R = problem.triangle(sigma)
@@ -128,7 +128,7 @@ def left_out_squares(folds: Iterable[Fold], fit: Callable[[Array], Array]) -> Ar
 def strongest(errors: Array) -> int:
     """Index of the strongest prior within one standard error of the smallest cross-validation error.
 
-    errors (weights, folds): the one-standard-error rule (Hastie, Tibshirani, Friedman 2009, 7.10).
+    errors (weights, folds).  One-standard-error rule (Hastie, Tibshirani, Friedman 2009, section 7.10).
     """
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))

@@ -89,7 +89,7 @@ class Term:
 
 @dataclass(frozen=True)
 class EffectChoice:
-    """Requested effects: the robot's own effects by full name, and extra terms."""
+    """Requested effects: standard effects of the robot by full name (`own`), and extra terms."""
 
     own: tuple[str, ...]
     terms: tuple[Term, ...]
@@ -112,8 +112,8 @@ class EffectChoice:
 def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> EffectChoice:
     """Choice of effect columns; a word or symbol alone applies to every joint that is not passive.
 
-    Other forms are those of `read_effect`.  Where a motor drives several joints, its own IAM, FVM, FCM, OFFM are
-    included with IA, FV, FC, OFF; other motor-side effects must be requested.
+    Other forms are those of `read_effect`.  If a motor drives several joints, its motor-side effects IAM,
+    FVM, FCM, OFFM are included with IA, FV, FC, OFF; other motor-side effects must be requested.
     """
     own: list[str] = []
     terms: list[Term] = []

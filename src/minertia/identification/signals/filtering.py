@@ -43,7 +43,7 @@ LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out
 
 
 def resolved(plan: Filter, recording: Recording) -> Filter:
-    """Filter with every open setting chosen for this recording, and checked against its sampling rate."""
+    """Filter with every unspecified setting chosen for this recording, and checked against its sampling rate."""
     if plan.equations != "torque" and plan.on == "signals":
         raise FilterError(
             f"{plan.equations} equations are differentiated at the rate of the log; set on = "
@@ -187,10 +187,10 @@ def prepared_blocks(
 ) -> Iterator[Motion]:
     """Filter consecutive blocks of one log; each retained sample of the whole log is returned exactly once.
 
-    Open settings of the filter are chosen from the first block; if rate_hz, the rate of the whole log, is given,
-    the filter must be resolved.  edges: retain the ends, and add no samples around the retained ones.  standing
-    [rad/s or m/s]: compute `Motion.direction`, with 0 for joints below this speed.  A log in one block gives one
-    motion; the motions of several blocks agree with it to about 1e-9 of the signals.
+    Unspecified settings of the filter are chosen from the first block; if rate_hz, the rate of the whole log,
+    is given, the filter must be resolved.  edges: retain the ends, and add no samples around the retained
+    ones.  standing [rad/s or m/s]: compute `Motion.direction`, with 0 for joints below this speed.  A log in
+    one block gives one motion; the motions of several blocks agree with it to about 1e-9 of the signals.
     """
     stream: _FilterPass | None = None
     for block, is_last in with_last(blocks):

@@ -1,1 +1,1 @@
-"""Wrenches of a force/torque sensor, at rest or moved: mass, centre and inertia of the tool, bias, tilt, gravity."""
+"""Wrenches of a force/torque sensor, at rest or in motion: inertia of the tool, bias, tilt, gravity direction."""

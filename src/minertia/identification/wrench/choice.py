@@ -23,9 +23,11 @@ FEWEST_DRIFT = 6  # poses from which a bias that changes is tried: a slope is on
 
 @dataclass(frozen=True)
 class PosesLeftOut:
-    """Measured less predicted (N, 6) of each pose by a fit of the others, and its load alone as measured.
+    """Cross-validation residuals of the wrenches at all poses.
 
-    groups (N,): what was left out whole.
+    left (N, 6): measured less predicted wrench of each pose, by a fit of the other folds.  load (N, 6):
+    measured wrench without the bias of that fit.  groups (N,): index of the group of poses that is always
+    held out together.
     """
 
     left: Array
@@ -38,7 +40,7 @@ class PosesLeftOut:
         return rms_of(self.left)
 
     def is_better(self, simpler: PosesLeftOut) -> bool:
-        """Whether the error is below that of a simpler bias model by over one standard error (Breiman)."""
+        """Whether the error is below a simpler bias model's by more than one standard error (Breiman)."""
         sizes = np.maximum(np.repeat(simpler.rms, 3), 1e-300)
         rows = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
         gain = np.bincount(self.groups, rows) / np.bincount(self.groups)
@@ -71,14 +73,14 @@ def left_out(poses: SensorPoses, reading: WrenchReading, bias: str, whole: Wrenc
 
 
 def possible(poses: SensorPoses) -> tuple[str, ...]:
-    """Bias models that poses can tell apart, the simplest first."""
+    """Bias models that can be distinguished with these poses, the simplest first."""
     if len(poses) < FEWEST_DRIFT:
         return BIASES[:1]
     return tuple(word for word in BIASES if word != "steps" or poses.stretch.max() > 0)
 
 
 def _is_likelier(fits: dict[str, WrenchFit]) -> bool:
-    """Whether the poses show a walk rather than a constant bias."""
+    """Whether a random-walk bias is clearly more likely than a constant one (restricted likelihood)."""
     return restricted_cost(fits["constant"]) - restricted_cost(fits["walk"]) > LIKELIER
 
 

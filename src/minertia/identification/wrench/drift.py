@@ -1,8 +1,8 @@
-"""Bias of a sensor over the poses: constant, in steps, linear, or a random walk beside white noise.
+"""Bias of a sensor over the poses: constant, in steps, linear, or a random walk, each with white noise.
 
-Each channel's bias is a mean over the fitted poses, a slope where it is linear, a value for each stretch between tares
-where it steps, and where it walks a random walk whose
-variance per step is `walk` times that of the white noise.  Walks are taken about their mean over the fitted poses.
+The bias of each channel is a mean over the fitted poses, with further terms by model.  Linear: a slope.
+Steps: a value for each interval between tares.  Walk: a random walk whose variance per step is `walk`
+times that of the white noise; its mean over the fitted poses is removed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Clock:
 
     @property
     def walked(self) -> Array:
-        """Covariance (N, N) at the fitted poses of a unit random walk, its mean over these poses removed."""
+        """Covariance (N, N) of a unit random walk at the fitted poses, with its mean over these poses removed."""
         own = self.steps(self.order)
         apart = np.abs(own[:, None] - own)
         return np.asarray((apart.mean(axis=1)[:, None] + apart.mean(axis=0) - apart - apart.mean()) / 2)
@@ -49,7 +49,7 @@ class Clock:
 
     @cached_property
     def rises(self) -> Array:
-        """Power (N,) of differences of the second order in each mode, 1 where they alternate from pose to pose."""
+        """Relative power (N,) of second differences in each mode; 1 if it alternates from pose to pose."""
         values = self.modes[0]
         is_mode = values > 1e-9 * values.max(initial=0.0)  # all but the mean
         return np.where(is_mode, 1 / (4 * np.where(is_mode, values, 1.0)) ** 2, 0.0)
@@ -57,10 +57,11 @@ class Clock:
 
 @dataclass(frozen=True)
 class SensorNoise:
-    """White noise of each channel (6,) [N, N m], and over its variance those of two others (6,).
+    """Noise of each channel (6,): white noise, random walk, and noise that rises with frequency.
 
-    walk: of the bias's walk, per step.  rise: of noise that rises with the square of the frequency, as accelerations
-    from differentiated positions have it, at the highest.
+    white: standard deviation [N, N m].  walk: variance of the random walk of the bias per step, relative to
+    that of the white noise.  rise: relative variance, at the highest frequency, of noise whose power rises as
+    that of second differences does, such as the noise of accelerations from differentiated positions.
     """
 
     white: Array
@@ -68,11 +69,11 @@ class SensorNoise:
     rise: Array
 
     def variance(self, clock: Clock) -> Array:
-        """Variance (6, N) of each mode of the poses over that of the white noise."""
+        """Variance (6, N) of each mode over the poses, relative to that of the white noise."""
         return np.asarray(1 + self.walk[:, None] * clock.modes[0] + self.rise[:, None] * clock.rises)
 
     def weights(self, clock: Clock) -> Array:
-        """Inverse standard deviation (6, N) of each mode of the random walk plus white noise, per channel."""
+        """Inverse standard deviation (6, N) of each mode of the noise, per channel."""
         return np.asarray(1 / (self.white[:, None] * np.sqrt(self.variance(clock))))
 
     def drift(self, clock: Clock, residual: Array) -> Array:

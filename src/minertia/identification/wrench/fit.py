@@ -35,7 +35,10 @@ HEAVIEST = 3.0  # log of the weight of a draw over that of the estimate: a singl
 
 @dataclass(frozen=True)
 class CarriedTool:
-    """A tool on a sensor: mount, load (4,) or (10,), bias; is_ordered: whether the bias knows when poses were taken."""
+    """Tool on a sensor: mount, load (4,) or (10,), and bias.
+
+    is_ordered: whether the recording order of the fitted poses is known, so that the bias may vary over it.
+    """
 
     mount: Mount
     load: Array
@@ -54,10 +57,10 @@ class CarriedTool:
 
 @dataclass(frozen=True)
 class WrenchFit:
-    """Values of all unknowns, `names`, with their covariance; model: word of the bias model.
+    """Estimates of all unknowns `names`, with their covariance; model: name of the bias model.
 
-    usual (5,): prior standard deviations of tilt and gravity direction [rad], infinite for no prior.  has_slope:
-    whether the bias is linear in the recording order.  walks: whether it is a random walk.
+    usual (5,): prior standard deviations of tilt and gravity direction [rad], infinite for no prior.
+    has_slope: whether the bias is linear in the recording order.  walks: whether it is a random walk.
     """
 
     poses: SensorPoses
@@ -75,17 +78,20 @@ class WrenchFit:
 
     @property
     def load(self) -> Array:
-        """M [kg], first moments [kg m] and, of a motion, inertias about the sensor's origin [kg m^2]; (4,) or (10,)."""
+        """Mass [kg], first moments [kg m] and, for a motion, inertias [kg m^2]; (4,) or (10,).
+
+        Moments and inertias are about the sensor's origin.
+        """
         return self.values[: load_count(self.poses)]
 
     @property
     def angles(self) -> Array:
-        """Tilt and lean (5,) [rad]."""
+        """Angles (5,) of tilt (sensor axes) and lean (gravity direction) [rad]."""
         return self.values[self._after(0) : self._after(5)]
 
     @property
     def angle_deviations(self) -> Array:
-        """Deviations (5,) of tilt and lean [rad]."""
+        """Standard deviations (5,) of tilt and lean [rad]."""
         return np.sqrt(np.diag(self.covariance))[self._after(0) : self._after(5)]
 
     @property
@@ -95,7 +101,7 @@ class WrenchFit:
 
     @property
     def bias_values(self) -> Array:
-        """Values (K, 6) that `trend` makes the bias of [N, N m]."""
+        """Coefficients (K, 6) of the columns of `trend` in the bias [N, N m]."""
         return self.values[self._after(5) :].reshape(-1, 6)
 
     @property
@@ -113,7 +119,7 @@ class WrenchFit:
 
     @property
     def trend(self) -> Array:
-        """How the bias runs over the poses (N, K)."""
+        """Columns (N, K) of the bias over the poses, without the random walk."""
         return trends(self.poses, self.clock, self.model)
 
     @cached_property
@@ -136,12 +142,12 @@ class WrenchFit:
 
 
 def load_count(poses: SensorPoses) -> int:
-    """Number of values of the load that poses can show: four at rest, ten in motion."""
+    """Number of identifiable load parameters: four at rest, ten in motion."""
     return len(LOAD) if poses.motion is None else len(LOAD + INERTIA)
 
 
 def unknowns(poses: SensorPoses, mount: Mount, bias: str) -> tuple[str, ...]:
-    """Names of the unknowns: load, mount, gravity direction, bias and how it changes."""
+    """Names of the unknowns: load, mount, gravity direction, bias and its variation."""
     more: tuple[str, ...] = ("slope",) if bias == "linear" else ()
     if bias == "steps":
         more = tuple(f"step{k}" for k in range(1, int(poses.stretch.max()) + 1))
@@ -150,7 +156,7 @@ def unknowns(poses: SensorPoses, mount: Mount, bias: str) -> tuple[str, ...]:
 
 
 def trends(poses: SensorPoses, clock: Clock, bias: str) -> Array:
-    """How a bias runs over poses (N, K): one, the order where it is linear, one after each tare where it steps."""
+    """Columns (N, K) of the bias over the poses: a constant, and a slope or one step per tare."""
     one = np.ones(len(poses))
     if bias == "linear":
         return np.stack([one, clock.steps(poses.order)], axis=1)
@@ -189,13 +195,13 @@ def widened(fit: WrenchFit) -> WrenchFit:
 
 
 def restricted_cost(fit: WrenchFit) -> float:
-    """Minus twice the restricted log-likelihood, up to a constant that bias models of the same trend share."""
+    """Minus twice the restricted log-likelihood, up to a constant; comparable between models of equal `trend`."""
     rows = WrenchRows.at(fit.poses, fit.mount, fit.load, fit.clock, fit.usual, fit.model)
     return rows.cost(fit.noise)[0]
 
 
 def first_load(poses: SensorPoses, mount: Mount) -> Array:
-    """Load (4,) or (10,) by plain least squares about the means, forces and moments of one weight."""
+    """Load (4,) or (10,) by least squares on wrenches without their mean, forces and moments weighted equally."""
     X = load_columns(mount, poses.R, poses.motion)
     X, y = X - X.mean(axis=1, keepdims=True), (poses.wrench - poses.wrench.mean(axis=0)).T
     return np.asarray(np.linalg.lstsq(X.reshape(-1, X.shape[2]), y.ravel(), rcond=None)[0])
@@ -259,7 +265,11 @@ class WrenchRows:
         return float(total), slope[: w.size].reshape(w.shape)
 
     def noise(self, walks: bool, start: SensorNoise | None) -> SensorNoise:
-        """White noise of forces and of moments, in motion its rise, and where the bias walks each channel's walk."""
+        """Noise estimate by restricted maximum likelihood.
+
+        White noise of forces and of moments; for a motion, noise that rises with frequency; for a random-walk
+        bias, the walk of each channel.
+        """
         from scipy.optimize import minimize  # here: it takes long to load
 
         layout = NoiseLayout(self.moves, walks)
@@ -308,9 +318,10 @@ class WrenchRows:
 
 @dataclass(frozen=True)
 class NoiseLayout:
-    """Which values of the noise are unknown, as logs in one vector: white, its rise in motion, walk of each channel.
+    """Vector of the unknown noise parameters, as logarithms: white noise, rising noise and random walk.
 
-    White noise and its rise have one value for forces and one for moments.
+    moves: whether noise that rises with frequency is included.  walks: whether a random walk of each channel is
+    included.  White and rising noise have one value for forces and one for moments.
     """
 
     moves: bool
@@ -318,27 +329,27 @@ class NoiseLayout:
 
     @property
     def size(self) -> int:
-        """Number of unknowns."""
+        """Number of unknown noise parameters."""
         return 2 + 2 * self.moves + 6 * self.walks
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        """Range of each."""
+        """Lower and upper bound of each unknown (logarithms)."""
         white = [(np.log(FLOOR), np.log(CEILING))] * 2
         return white + [WALKS] * 2 * self.moves + [WALKS] * 6 * self.walks
 
     def gathered(self, white: Array, rise: Array, walk: Array) -> Array:
-        """Slopes by the unknowns, of slopes by each channel's (6,)."""
+        """Gradient with respect to the unknowns, from gradients with respect to the channels' parameters (6,)."""
         shared = [v.reshape(2, 3).sum(axis=1) for v in (white, rise)[: 1 + self.moves]]
         return np.concatenate([*shared, walk if self.walks else []])
 
     def packed(self, noise: SensorNoise) -> Array:
-        """A noise as a vector."""
+        """Vector of the unknowns from a noise."""
         rise, walk = np.log(np.maximum(noise.rise[[0, 3]], np.exp(WALKS[0]))), np.log(np.maximum(noise.walk, 1e-300))
         return np.concatenate([np.log(noise.white[[0, 3]]), rise[: 2 * self.moves], walk[: 6 * self.walks]])
 
     def unpacked(self, x: Array) -> SensorNoise:
-        """A vector as a noise."""
+        """Noise from a vector of the unknowns."""
         rise = np.repeat(np.exp(x[2:4]), 3) if self.moves else np.zeros(6)
         walk = np.exp(x[2 + 2 * self.moves :]) if self.walks else np.zeros(6)
         return SensorNoise(np.repeat(np.exp(x[:2]), 3), walk, rise)

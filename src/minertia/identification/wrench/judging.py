@@ -63,11 +63,11 @@ def _left(folds: PosesLeftOut) -> LeftOut:
 
 
 def quantile(fit: WrenchFit) -> float:
-    """Half width of a 95 % confidence interval in standard deviations.
+    """Half-width of a 95 % confidence interval in standard deviations.
 
-    For a random-walk bias, a quantile of Student's distribution: the walk of each channel is known only from the
-    steps between poses, of which load and mount use one and a half (nine unknowns over six channels); in
-    simulations, normal intervals covered too little.
+    For a random-walk bias it is a quantile of Student's t: the walk of each channel is estimated only from
+    the steps between poses, less one and a half for load and mount (nine unknowns over six channels).  In
+    simulations, the coverage of normal intervals was too small.
     """
     if not fit.walks:
         return NORMAL
@@ -96,7 +96,7 @@ def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
 
 
 def _size(fit: WrenchFit, name: str) -> float:
-    """Typical magnitude of an unknown: of the load, of its wrench, or the smallest prior deviation of angles."""
+    """Typical magnitude of an unknown: of the load, of its wrench, or the smallest prior standard deviation."""
     g, moment = float(np.linalg.norm(fit.mount.up)), float(np.linalg.norm(fit.load[1:4]))
     if name in INERTIA:
         return float(np.linalg.norm(fit.load[4:]))

@@ -1,4 +1,4 @@
-"""Wrench of a rigid tool, in the sensor's axes, and its derivatives by load, mount and gravity direction."""
+"""Wrench of a rigid tool in sensor axes; derivatives with respect to load, mount and gravity direction."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TILT = ("tilt_x", "tilt_y", "tilt_z")
 
 @dataclass(frozen=True)
 class FrameRates:
-    """Motion of the sensor's frame, in its axes: angular velocity and acceleration, acceleration of its origin (N, 3).
+    """Motion of the sensor frame, in its axes: angular velocity and acceleration, acceleration of its origin.
 
-    Units are rad/s, rad/s^2 and m/s^2, the last without gravity.
+    Each is (N, 3) [rad/s, rad/s^2, m/s^2]; the last one excludes gravity.
     """
 
     spin: Array
@@ -28,7 +28,7 @@ class FrameRates:
     acceleration: Array
 
     def take(self, kept: NDArray[np.intp] | NDArray[np.bool_]) -> FrameRates:
-        """Some of the samples."""
+        """Motion at some of the samples."""
         return FrameRates(self.spin[kept], self.spin_rate[kept], self.acceleration[kept])
 
 
@@ -80,7 +80,7 @@ class Mount:
 
     @property
     def angles(self) -> Array:
-        """Tilt and lean (5,) [rad]."""
+        """Angles (5,) of tilt (sensor axes) and lean (gravity direction) [rad]."""
         return np.concatenate([self.tilt, self.lean])
 
     def moved(self, step: Array) -> Mount:
@@ -88,7 +88,7 @@ class Mount:
         return replace(self, axes=self.axes @ turn(step[:3]), lean=self.lean + step[3:])
 
     def felt(self, R: Array, motion: FrameRates | None = None) -> Array:
-        """Measured force on unit mass (N, 3) in the sensor's axes, of the frame's orientations R (N, 3, 3)."""
+        """Measured force per unit mass (N, 3) in sensor axes, for orientations R (N, 3, 3) of the frame."""
         held = self.acceleration @ R
         return np.asarray(self.sign * (held if motion is None else held + motion.acceleration) @ self.axes)
 
@@ -99,9 +99,10 @@ def turn(v: Array) -> Array:
 
 
 def load_columns(mount: Mount, R: Array, motion: FrameRates | None = None) -> Array:
-    """Wrench (6, N, 10) of unit mass, first moments s and inertias J; at rest of the first four alone.
+    """Regressor of the wrench (6, N, 10): mass, first moments s and inertias J; at rest only the first four.
 
-    With the force a on unit mass and spin w it is f = M a + dw/dt x s + w x (w x s), n = J dw/dt + w x J w + s x a.
+    With the force a per unit mass and the angular velocity w:
+    f = M a + dw/dt x s + w x (w x s), n = J dw/dt + w x J w + s x a.
     """
     a = mount.felt(R, motion)
     out = np.zeros((6, len(a), 4 if motion is None else 10))
@@ -123,7 +124,7 @@ def _spun(w: Array) -> Array:
 
 
 def angle_columns(mount: Mount, R: Array, load: Array, motion: FrameRates | None = None) -> Array:
-    """Derivatives (6, N, 5) of the wrench of a load (4,) or (10,) by tilt and lean."""
+    """Derivatives (6, N, 5) of the wrench of a load (4,) or (10,) with respect to tilt and lean."""
     a = mount.felt(R, motion)
     by_lean = np.einsum("nji,kj->nik", R @ mount.axes, mount.sign * np.cross(mount.level, mount.acceleration))
     da = np.concatenate([skew(a), by_lean], axis=2)

@@ -21,7 +21,7 @@ from minertia.robot.robot import Robot
 class WrenchModel(ModelWithoutEfforts):
     """Model of a tool on a force/torque sensor: its load and the sensor's bias.
 
-    Everything else is as in `ModelWithoutEfforts`.
+    The other properties are those of `ModelWithoutEfforts`.
     """
 
     without_efforts: ClassVar[str] = (
@@ -37,7 +37,7 @@ class WrenchModel(ModelWithoutEfforts):
 
     @property
     def robot(self) -> Robot:
-        """The robot as it is described: no link takes the tool."""
+        """The described robot, unchanged: the tool is not part of any link."""
         return self.described
 
     @property
@@ -58,7 +58,7 @@ def read_wrench(document: Mapping[str, Any], robot: Robot) -> WrenchModel:
 
 
 def wrench_record(tool: CarriedTool) -> dict[str, Any]:
-    """Tool as plain data for a model file: rotations by rows, bias at positions in the recording order."""
+    """Tool as plain data for a model file: rotation matrices row by row, bias over the recording order."""
     mount, bias = tool.mount, tool.bias
     return {
         "load": tool.load.tolist(),

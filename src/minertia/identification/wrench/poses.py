@@ -37,7 +37,7 @@ MOST_POSES = 2000  # the fit grows with their cube
 
 @dataclass(frozen=True)
 class PoseLog(PreparedLog):
-    """Static poses of one or more files, as a log without motion; wrenches as in the file, in N and N m."""
+    """Poses at rest or samples of motions from one or more files, as one log; wrenches in N and N m."""
 
     poses: SensorPoses
 
@@ -55,7 +55,7 @@ def read_poses(campaign: Campaign, logs: Sequence[Log], options: WrenchOptions) 
 
 
 def _together(parts: Sequence[SensorPoses]) -> SensorPoses:
-    """Poses of several files; a motion among poses at rest is one that stands there."""
+    """Concatenate the poses of several files; poses at rest among motions have zero velocity and acceleration."""
     motion = None
     if any(own.motion is not None for own in parts):
         moved = [own.motion or FrameRates(*np.zeros((3, len(own), 3))) for own in parts]
@@ -74,7 +74,7 @@ def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> SensorPoses:
     if log.file is None:
         raise InputError(f"{log.name} is not a file: wrenches are read from files, one row per pose")
     if log.start is not None or log.stop is not None or log.load is not None:
-        raise InputError(f"{log.name}: a file of poses has neither times nor payloads; name the whole file")
+        raise InputError(f"{log.name}: a file of poses is used whole; remove the time range or the payload")
     table = MeasurementTable(log.file)
     names = options.columns or _found(table)
     table.require(names, "the wrench")
@@ -97,7 +97,7 @@ def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> SensorPoses:
     poses = stops(poses, STANDS if is_dense else 0.0)
     if len(poses) > MOST_POSES:
         raise RecordingError(
-            f"{len(poses)} poses are more than the limit of {MOST_POSES}; give poses at rest, one row each; of motion, "
+            f"{len(poses)} poses are more than the limit of {MOST_POSES}; give poses at rest, one per row; for motion, "
             f"{MOVING_NEEDS}",
             file=table.path,
         )
@@ -125,7 +125,7 @@ def _found(table: MeasurementTable) -> tuple[str, ...]:
 
 
 def _placed(campaign: Campaign, table: MeasurementTable, options: WrenchOptions) -> tuple[Array, Array | None]:
-    """Orientations (N, 3, 3) and positions (N, 3) of the sensor's frame in the base; None where they are not logged."""
+    """Orientations (N, 3, 3) and positions (N, 3) of the sensor frame in the base; None: positions not logged."""
     names = options.rotation or (QUATERNION if set(QUATERNION) <= set(table.names) else ())
     if names and options.frame is None:
         table.require(names, "the orientation")
@@ -139,9 +139,9 @@ def _placed(campaign: Campaign, table: MeasurementTable, options: WrenchOptions)
 
 
 def stops(poses: SensorPoses, least: float = 0.0) -> SensorPoses:
-    """Mean of rows that follow one another at one orientation: a stop that was sampled is one pose.
+    """Average consecutive rows of equal orientation: a stop that was sampled repeatedly becomes one pose.
 
-    least: how long a stop lasts at least, in the unit of the order; what is shorter is left out.
+    least: minimum duration of a stop, in the unit of the order; shorter ones are dropped.
     """
     first, begin = np.zeros(len(poses), bool), 0
     for k in range(len(poses)):

@@ -25,7 +25,10 @@ UNITS = ("N", "N", "N", "N m", "N m", "N m")
 
 @dataclass(frozen=True)
 class PredictedWrench(PredictedLog):
-    """Measured wrenches of a file with their prediction and residuals; poses: processed as for the fit."""
+    """Measured wrenches of a file with their prediction and residuals.
+
+    poses: the poses, processed as for the fit.  tool: identified tool and bias.
+    """
 
     log: PoseLog
     residuals: Residuals
@@ -49,7 +52,7 @@ class PredictedWrench(PredictedLog):
 def predict_wrenches(
     model: WrenchModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[PredictedWrench, ...]:
-    """Predict the wrenches of other files with a model, read with the settings of its own files."""
+    """Predict the wrenches of other files with a model; they are read with the settings of its campaign."""
     campaign, tool, found = campaign_like(model, logs, reading.columns), model.tool, []
     options = campaign.wrench or WrenchOptions()
     for log in campaign.validate:

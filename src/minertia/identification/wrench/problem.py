@@ -106,10 +106,10 @@ class WrenchProblem(Problem):
     @classmethod
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
         """Always raises an error: static poses are not a motion."""
-        raise cls.refused("recordings over time to check", "identify, which tries other interpretations of the wrench")
+        raise cls.refused("time series to check", "use identify, which tries other interpretations of the wrench")
 
     def file_values(self) -> dict[str, float]:
-        """Empty: a robot file has no nominal values of the tool on a sensor."""
+        """Return an empty dict, as a robot file contains no parameters of the tool on a sensor."""
         return {}
 
     def entry(self, value: ParameterEvidence) -> dict[str, Any]:
@@ -212,12 +212,12 @@ class WrenchProblem(Problem):
     # ------------------------------------------------------------------ models that were saved, and files
 
     def losses(self, model: Model) -> tuple[str, ...]:
-        """The tool."""
+        """Message that the robot files do not contain the tool."""
         return ("the tool is in model.toml only: it is attached to the sensor and is not a link of the robot",)
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
-        """Whether a model is that of a tool on a sensor."""
+        """Whether a model describes a tool on a force/torque sensor."""
         return isinstance(model, WrenchModel)
 
     @classmethod
@@ -230,7 +230,7 @@ class WrenchProblem(Problem):
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """Empty: no robot file is written."""
+        """Return an empty tuple, as no robot file is written."""
         return ()
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:

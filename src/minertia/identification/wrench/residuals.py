@@ -17,7 +17,10 @@ from minertia.io.arrays import Array
 
 @dataclass(frozen=True)
 class WrenchResiduals(Residuals):
-    """Residuals relative to the tool's own wrench, and their root mean square per component [N, N m]."""
+    """Residuals relative to the tool's wrench (measured minus bias), and their RMS per component [N, N m].
+
+    poses: number of poses.  force_rms [N], moment_rms [N m]: root mean square per component of the residuals.
+    """
 
     poses: int = 0
     force_rms: float = 0.0
@@ -38,6 +41,6 @@ def residuals_from(name: str, left: Array, load: Array) -> WrenchResiduals:
 
 
 def wrench_residuals(name: str, tool: CarriedTool, poses: SensorPoses) -> WrenchResiduals:
-    """Residuals of a tool at the poses of a file."""
+    """Residuals between the wrenches measured at the poses of a file and those predicted for a tool."""
     left = poses.wrench - tool.predicted(poses)
     return residuals_from(name, left, poses.wrench - tool.bias_at(poses))

@@ -1,4 +1,4 @@
-"""`SensorPoses`: orientation, wrench and motion of a sensor, at rest or along a motion that is differentiated."""
+"""`SensorPoses`: orientations, wrenches and motion of a sensor, from poses at rest or from a recorded motion."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ MOST_SAMPLES = 1500  # of a motion: the fit grows with their cube
 
 @dataclass(frozen=True)
 class SensorPoses:
-    """Orientations R (N, 3, 3) of the frame in the base, wrench (N, 6) [N, N m] in sensor axes.
+    """Orientations R (N, 3, 3) of the frame in the base, and wrenches (N, 6) [N, N m] in sensor axes.
 
-    order (N,): time or number of each in the order of recording; has_order: whether the file says it.
-    motion: how the frame moves, None at rest.  tares (N,): number of the stretch between two tares.
+    order (N,): time or index of each pose, in the order of recording; has_order: whether the file gives this
+    order.  motion: velocities and accelerations of the frame, None at rest.  tares (N,): number of the
+    interval between two tares of the sensor in which each pose was recorded, None where the file gives none.
     """
 
     R: Array
@@ -40,20 +41,24 @@ class SensorPoses:
         return len(self.R)
 
     def take(self, kept: NDArray[np.intp] | NDArray[np.bool_]) -> SensorPoses:
-        """Some of the poses."""
+        """Subset of the poses, selected by indices or by a mask."""
         motion = None if self.motion is None else self.motion.take(kept)
         tares = None if self.tares is None else self.tares[kept]
         return SensorPoses(self.R[kept], self.wrench[kept], self.order[kept], self.has_order, motion, tares)
 
     @cached_property
     def groups(self) -> NDArray[np.intp]:
-        """What is left out whole: the number of a pose in the order of recording, of a motion that of its part."""
+        """Cross-validation group of each pose, held out as a whole.
+
+        At rest, each pose is its own group, numbered in the order of recording; a motion is divided into `PARTS`
+        consecutive segments.
+        """
         place = np.argsort(np.argsort(self.order, kind="stable"))
         return place if self.motion is None else place * PARTS // len(self)
 
     @property
     def stretch(self) -> NDArray[np.intp]:
-        """Number (N,) of the stretch between two tares, from 0."""
+        """Number (N,), from 0, of the interval between two tares in which each pose was recorded."""
         if self.tares is None:
             return np.zeros(len(self), np.intp)
         return np.unique(self.tares, return_inverse=True)[1]
@@ -63,15 +68,15 @@ class SensorPoses:
         return replace(self, R=R, motion=None)
 
     def turned(self) -> SensorPoses:
-        """With forces and moments turned from base axes to those of the frame."""
+        """The same poses with forces and moments transformed from base axes to the axes of the frame."""
         both = self.wrench.reshape(-1, 2, 3) @ self.R
         return replace(self, wrench=both.reshape(-1, 6))
 
 
 def moving(poses: SensorPoses, p: Array, filter: Filter, source: str) -> SensorPoses:
-    """Samples of a motion: pose and wrench through one low-pass, differentiated, as many as it leaves independent.
+    """Low-pass filter a recorded motion, differentiate it and downsample it to independent samples.
 
-    p (N, 3) [m]: positions of the frame in the base.
+    Pose and wrench pass through the same filter.  p (N, 3) [m]: positions of the frame in the base.
     """
     kept = np.concatenate([poses.R.reshape(-1, 9), p, poses.wrench], axis=1)
     log = repaired(Recording(poses.order, kept, source=source), standstill=False)
@@ -98,7 +103,10 @@ def moving(poses: SensorPoses, p: Array, filter: Filter, source: str) -> SensorP
 
 
 def frame_motion(R: Array, p: Array, rate_hz: float) -> tuple[Array, FrameRates]:
-    """Orientations (N, 3, 3) and motion of a frame, of smooth matrices R (N, 3, 3) and positions p (N, 3) [m]."""
+    """Orientations (N, 3, 3) and motion of a frame from filtered matrices R (N, 3, 3) and positions p (N, 3) [m].
+
+    The filtered matrices are replaced by the nearest rotation matrices.
+    """
     first = rate_of_change(R.reshape(-1, 9), rate_hz)
     second = rate_of_change(first, rate_hz).reshape(R.shape)
     acceleration = rate_of_change(rate_of_change(p, rate_hz), rate_hz)
@@ -111,5 +119,5 @@ def frame_motion(R: Array, p: Array, rate_hz: float) -> tuple[Array, FrameRates]
 
 
 def _turning(A: Array) -> Array:
-    """Vectors (N, 3) of the skew parts of matrices (N, 3, 3)."""
+    """Axial vectors (N, 3) of the skew-symmetric parts of matrices (N, 3, 3)."""
     return np.stack([A[:, 2, 1] - A[:, 1, 2], A[:, 0, 2] - A[:, 2, 0], A[:, 1, 0] - A[:, 0, 1]], axis=1) / 2

@@ -1,7 +1,7 @@
 """Interpretation of the wrenches of a file: axes and sign, given or inferred, and alternative set-ups.
 
-Only forces are used: those of a rigid tool are its mass times a vector of known direction, plus a constant
-bias.
+Only forces are used: the force of a rigid tool is its mass times a vector that is known from the
+orientation and the motion of the sensor, plus a constant bias.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class OtherWrench:
 class Weighed:
     """Mass [kg] fitted to the forces with a constant bias, and its residual.
 
-    left: root mean square per component [N].  part: the same relative to that of the forces.
+    left: root mean square of the residual per component [N].  part: `left` relative to the root mean square
+    of the forces without their mean.
     """
 
     mass: float
@@ -200,13 +201,13 @@ def _others(poses: SensorPoses, options: WrenchOptions, mount: Mount, own: Weigh
 
 
 def _named(check: str, what: str, change: str, own: Weighed, other: Weighed) -> list[OtherWrench]:
-    """List of an alternative set-up if its residual is far smaller than that of the given one; else empty."""
+    """List with the alternative set-up if its residual is far smaller than that of the given one, else empty list."""
     is_better = other.left < at.WRENCH_HALF * own.left and other.part < at.WRENCH_MENDED
     return [OtherWrench(check, what, change, own.left, other.left)] if is_better else []
 
 
 def _supported(poses: SensorPoses, mount: Mount) -> Array:
-    """Vector opposite to gravity (3,), scaled to the length of `up`, that best explains the forces."""
+    """Vector (3,) opposite to gravity that best explains the forces, scaled to the magnitude of the mount's `up`."""
     R, f = poses.R.transpose(0, 2, 1), poses.wrench[:, :3]
     R, f = R - R.mean(axis=0), f - f.mean(axis=0)
     v = mount.sign * np.linalg.lstsq(R.reshape(-1, 3), f.ravel(), rcond=None)[0]

@@ -30,7 +30,7 @@ class WrenchEstimate(Estimate):
 
 
 def refuse_estimators(asked: str | Estimator) -> None:
-    """Raise an error for an effort estimator, which would have no effect."""
+    """Raise an error for an estimator of joint efforts, which does not apply to this kind of measurement."""
     if asked in ("auto", NAME):
         return
     word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__

@@ -54,7 +54,7 @@ def expression_text(value: Poly | Number) -> str:
 
 
 class _Parser:
-    """Recursive-descent parser: sum, product, sign, atom."""
+    """Recursive-descent parser: sums, products, signs, and operands (numbers, symbols, functions, parentheses)."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -19,7 +19,7 @@ HEADER, FACE = 84, 50  # bytes of a binary STL file before its faces, and of eac
 
 
 def mesh_points(path: Path) -> Array | None:
-    """Vertices (N, 3) in the file's own units, of COLLADA in metres.
+    """Vertices (N, 3) in the unit of the file; those of COLLADA files in metres.
 
     None where the file does not exist or its format is not supported.
     """
@@ -152,7 +152,7 @@ class _Scene:
         return found.reshape(-1, stride)[:, :3]
 
     def _meant(self, element: Element) -> Element | None:
-        """Element that a reference within the file names."""
+        """Element of the file to which a reference points; None if there is none."""
         name = element.attributes.get("url", element.attributes.get("source", ""))
         return self.named.get(name.removeprefix("#"))
 

@@ -130,7 +130,7 @@ def _kept_axis(A: NDArray[np.float64], tolerance: float) -> tuple[int, int] | No
 
 
 def _about_kept_axis(A: NDArray[np.float64], kept: tuple[int, int], tolerance: float) -> Mat:
-    """Rotation that maps axis j on +-axis i exactly, as a cube rotation times a rotation about one axis."""
+    """Rotation that maps axis j exactly to +-axis i: an axis permutation times a snapped rotation about axis j."""
     i, j = kept
     cube = np.zeros((3, 3))
     s = float(np.sign(A[i, j]))

@@ -25,9 +25,10 @@ _ATTRIBUTE = re.compile(r"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """Text (original newlines, no byte-order mark), its name, and its encoding.
+    """Original text of a file (newlines kept, no byte-order mark), its name, and its encoding.
 
-    files: the file it was read from, where it is one.
+    mark: byte-order mark of the file.  files: path of the file from which the text was read; empty for a
+    plain text.
     """
 
     text: str
@@ -42,7 +43,7 @@ class Original:
 
 
 def load_original(template: str | Path, source: str | None = None) -> Original:
-    """Load a template given as a path or as its text; source: the name of one given as text."""
+    """Load a template given as a path or as its text; source: name for messages of a template given as text."""
     if isinstance(template, str) and "<" in template:
         mark = codecs.BOM_UTF8 if template.startswith("\ufeff") else b""
         return Original(template.removeprefix("\ufeff"), source, mark)
@@ -189,7 +190,7 @@ def _noun(effect: Effect) -> str:
 
 
 def has_exact_angles(robot: Robot) -> bool:
-    """Whether rounding of angles when a file is read would change a robot, such as a calibrated one."""
+    """Whether the snapping of angles by readers would change the robot, such as a calibrated one."""
     values = robot.symbol_values
     poses = [(joint.R, joint.p) for joint in robot.joints] + [frame.pose for frame in robot.frames.values()]
     return any(is_changed_by_snapping(numeric_pose(pose, values)) for pose in poses)

@@ -169,7 +169,7 @@ def shown(name: str, longest: int = 60) -> str:
 def number(element: Element, attribute: str, owner: str, default: float | None = None) -> float:
     """Finite number from an attribute; without a default the attribute is required.
 
-    owner: who the element belongs to, for the error, such as "link 'arm'".
+    owner: description of what the element belongs to, for the error message, such as "link 'arm'".
     """
     if attribute not in element.attributes and default is not None:
         return default

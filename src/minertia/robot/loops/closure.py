@@ -82,7 +82,10 @@ def equation_count(cut: Cut) -> int:
 
 
 def cut_equations(robot: Robot, cut: Cut, q: Sequence[Scalar]) -> tuple[list[Scalar], list[Row]]:
-    """Closure residuals of a cut (positions [m], then cosines), and their derivatives by each joint position."""
+    """Closure residuals of a cut (positions [m], then cosines), and their partial derivatives.
+
+    The derivatives are with respect to the position of each joint.
+    """
     first, second = cut_sides(robot, cut, q)
     a, b = first.pose, second.pose
     d = vsub(a[1], b[1])
@@ -100,7 +103,10 @@ def cut_equations(robot: Robot, cut: Cut, q: Sequence[Scalar]) -> tuple[list[Sca
 
 
 def on_coordinates(tree: Robot, row: Row) -> Row:
-    """Convert a Jacobian row by joints, dependent joints included, to a row by the tree's coordinates."""
+    """Convert a Jacobian row with respect to all joints to one with respect to the tree's coordinates.
+
+    Dependent joints are replaced by their leaders.
+    """
     found: Row = {}
     for j, entry in row.items():
         for c, ratio in tree.shares(j):
@@ -133,7 +139,11 @@ def _gradients(cut: Cut, a: Pose, b: Pose) -> list[tuple[Vec, Vec, Vec]]:
 
 
 def _slide_bias(e: Vec, n: _EndMotion, d: Vec, v: Vec, a: Vec) -> Scalar:
-    """e . a + 2 e' . v + e'' . d for a direction e of the second frame."""
+    """Second time derivative of e . d at zero joint accelerations: e . a + 2 e' . v + e'' . d.
+
+    e: direction fixed in the second frame, e' and e'': its time derivatives.  d, v, a: relative position of
+    the frames, its velocity and its acceleration.
+    """
     rate = cross(n.w, e)
     second = vadd(cross(n.wd, e), cross(n.w, rate))
     return add(add(dot(e, a), mul(2, dot(rate, v))), dot(second, d))
@@ -205,9 +215,9 @@ def residual(robot: Robot, q: ArrayLike, cuts: Sequence[Cut] | None = None) -> A
 
 
 def jacobian(robot: Robot, q: ArrayLike, cuts: Sequence[Cut] | None = None) -> Array:
-    """Derivative of `residual` by the position of every joint, (..., equations, n_joints).
+    """Derivative of `residual` with respect to the position of every joint, (..., equations, n_joints).
 
-    Dependent joints count as free.
+    Dependent joints are treated as free.
     """
     return equations(robot, q, cuts)[1]
 

@@ -137,7 +137,10 @@ BARS = {(4, 0): "four-bar", (5, 0): "five-bar"}  # by hinges and slides, the cut
 
 
 def loop_forms(robot: Robot) -> tuple[str, ...]:
-    """Type name of each cut of a robot with a seed; "(dyad)" where two passive revolute joints have a closed form."""
+    """Type name of the loop of each cut; "(dyad)" if its last two passive revolute joints have a closed form.
+
+    The robot must have a seed.
+    """
     forms = [PARALLELOGRAM if cut.form else GENERAL for cut in robot.cuts]
     open_loops = {k: robot.uncut(cut) for k, cut in enumerate(robot.cuts) if not cut.form}
     solved: set[int] = set()
@@ -162,9 +165,9 @@ def _is_dyad(robot: Robot, cut: Cut, solved: set[int]) -> bool:
 
 
 def is_planar(robot: Robot, cut: Cut) -> bool:
-    """Whether the revolute joints of a loop (without symbols) are parallel and prismatic axes normal to them.
+    """Whether the revolute axes of a loop (without symbols) are parallel, and its prismatic axes normal to them.
 
-    Axes are then so in every posture; a revolute cut is parallel to them when closed.
+    This then holds in every posture.  The axis of a revolute cut is parallel to them when the loop is closed.
     """
     if cut.kind not in ("revolute", "spherical"):
         return False

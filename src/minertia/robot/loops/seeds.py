@@ -25,8 +25,9 @@ INDEPENDENT = 1e-4  # part of a motion that is its own
 class Seed:
     """A closed configuration.
 
-    q: position of every joint.  motions: null-space motions of the independent joints under the closure constraints,
-    (free joints, mobility).  moved: (joint, given position, found position) where closure moved a seed far.
+    q: position of every joint.  motions: null-space motions of the independent joints under the closure
+    constraints, (free joints, mobility).  moved: (joint, given position, found position) if the configuration
+    found is far from the given one, else None.
     """
 
     q: Array
@@ -73,8 +74,9 @@ def independent_rows(rows: Mapping[int, Array], order: Sequence[int]) -> list[in
 class SeedSearch:
     """Search for a closed configuration, regular where possible.
 
-    reference: position of every joint in the file's reference configuration.  passive: {joint: whether it is} as far as
-    known.  tolerance: closure error that counts as closed [m or rad]; cutoff: see `motions_left`.
+    reference: position of every joint in the file's reference configuration.  passive: {joint: whether it is
+    passive}, for joints where this is known.  tolerance: largest error of a closed loop [m or rad]; cutoff:
+    see `motions_left`.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class SeedSearch:
     # ------------------------------------------------------------------ starts
 
     def near(self, said: Mapping[str, float]) -> Seed | None:
-        """Closed configuration with these positions; joints not given are free."""
+        """Closed configuration at, or else nearest to, these positions; joints that are not given are free."""
         start = np.array([said.get(name, value) for name, value in zip(self.names, self.reference, strict=True)])
         named = [j for j, name in enumerate(self.names) if name in said]
         is_partial = not set(self.inside) <= set(named)

@@ -18,7 +18,7 @@ LIMIT_KEYS = ("position", "velocity", "acceleration", "effort")
 
 
 def read_link(table: CheckedTable) -> Ten | None:
-    """Ten parameters in the file's own frame, None where the table gives none."""
+    """Ten parameters of a link in the frame used by the file, None where the table gives none."""
     table.only(("name", *BODY_KEYS, *LINK_SYMBOLS))
     by_name = [key for key in table if key in LINK_SYMBOLS]
     by_centre = [key for key in table if key in BODY_KEYS]

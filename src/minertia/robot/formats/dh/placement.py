@@ -38,7 +38,7 @@ Poses: TypeAlias = tuple[Pose, Pose]  # of the joint frame in the parent's link 
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """The keys of a convention: lengths [m] and angles [rad; with _deg in degrees]."""
+    """Keys of a convention: lengths [m], angles [rad, or degrees with the suffix _deg], and other keys."""
 
     lengths: tuple[str, ...] = ()
     angles: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class Letters:
         return {name: value for name, value in self.values.items() if self.wanted or value is None}
 
     def length(self, name: str, value: Entry) -> Entry:
-        """Length as a symbol, or with symbols replaced by their values; 0 is structural."""
+        """Length as a symbol or a number, depending on whether symbols are requested; 0 is kept as an exact zero."""
         if isinstance(value, Poly):
             value = value if self.wanted else self.replaced(value)
         if isinstance(value, Poly):
@@ -301,7 +301,7 @@ class Placements:
         return snapped
 
     def plain_position(self, row: CheckedTable, key: str) -> Vec:
-        """Three lengths whose plain numbers get no symbols of their own."""
+        """Three lengths, of which plain numbers are not replaced by symbols."""
         if key not in row:
             return HERE[1]
         x, y, z = (self._plain_length(row, key, value) for value in row.items(key, 3, "lengths"))

@@ -74,7 +74,7 @@ def _as_notes(mujoco: Any, lean: Lean) -> Iterator[None]:
 
 
 def to_text(root: Element) -> str:
-    """XML text of a tree in which elements of the user's own file keep their line."""
+    """XML text of a tree in which elements of the user's file, without includes, keep their line numbers."""
     parts: list[str] = []
     line = 1
     stack: list[Element | str] = [root]

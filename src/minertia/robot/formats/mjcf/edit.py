@@ -63,7 +63,7 @@ def _matching(robot: Robot, text: str, source: str | None) -> tuple[ReadOptions,
     if robot.corrections is not None and best[0] > CORRECTED:
         raise MinertiaError(
             f"an MJCF template keeps its frames, and those of '{robot.name}' were calibrated (they differ by up to "
-            f"{best[0]:.2g} rad or m); write it whole, without the template"
+            f"{best[0]:.2g} rad or m); write a new file without the template"
         )
     return best[1:]
 

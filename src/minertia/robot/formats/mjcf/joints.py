@@ -33,7 +33,10 @@ class LoopReading:
         self.data: Any = None  # the model at its reference configuration, made when needed
 
     def loops(self) -> list[LoopSpec]:
-        """Cut joint for each active `weld` and `connect`; two `connect` of a revolute joint of ours become one."""
+        """Cut joint for each active `weld` and `connect`; the two `connect` of a revolute joint become one.
+
+        minertia writes a revolute cut joint as two `connect` elements on its axis.
+        """
         connect, weld = (int(kind) for kind in (self.c.mujoco.mjtEq.mjEQ_CONNECT, self.c.mujoco.mjtEq.mjEQ_WELD))
         found: dict[str, LoopSpec] = {}
         for e in range(self.m.neq):
@@ -147,7 +150,10 @@ def joint_limits(compiled: Compiled, j: int) -> Limits:
 
 
 def joint_effects(compiled: Compiled, j: int) -> dict[str, float]:
-    """Non-zero joint-side effects of MuJoCo's joint j; its actuators count with the gear squared."""
+    """Non-zero joint-side effects of MuJoCo's joint j.
+
+    Armature and damping of its actuators are included, multiplied by the gear squared.
+    """
     m, d = compiled.model, int(compiled.model.jnt_dofadr[j])
     armature, damping = drive_part(compiled, j)
     values = {
@@ -161,7 +167,7 @@ def joint_effects(compiled: Compiled, j: int) -> dict[str, float]:
 
 
 def _is_far(m: Any, j: int) -> bool:
-    """Whether the spring of joint j represents a constant effort, which `OFFSET` gives exactly."""
+    """Whether the spring of joint j represents a constant effort; its exact value is in the numeric `OFFSET`."""
     return bool(abs(m.qpos_spring[m.jnt_qposadr[j]]) >= 0.5 * FAR)
 
 

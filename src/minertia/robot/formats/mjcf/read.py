@@ -269,7 +269,7 @@ class _ModelReading:
         return R, self._vector(self.m.jnt_pos[j])
 
     def _reference(self, j: int) -> Pose:
-        """Joint motion by minus `ref`; at position `ref`, the body has the pose written in the file."""
+        """Displacement of joint j by minus `ref`: the file gives the pose of the body at the position `ref`."""
         ref = float(self.m.qpos0[self.m.jnt_qposadr[j]])
         if ref == 0:
             return IDENTITY, ZERO

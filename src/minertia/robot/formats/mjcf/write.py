@@ -317,7 +317,10 @@ def _notes(robot: Robot) -> tuple[Note, ...]:
 
 
 def _unexpressed(robot: Robot, *, whole: bool = True) -> list[Note]:
-    """Notes on what MJCF cannot represent; whole: a new file, which can represent more than the user's own."""
+    """Notes on what MJCF cannot represent.
+
+    whole: whether a new file is written, which can represent more than an edited file of the user.
+    """
     notes = [*_drives(robot, whole)]
     for j, joint in enumerate(robot.joints):
         if robot.effects[j].get("OFF") and robot.effects[j].get("KS"):

@@ -134,7 +134,7 @@ class _NewFile:
         return found
 
     def _fit(self, names: Sequence[str], what: str, ours: Sequence[str] = ()) -> list[str]:
-        """Unique names that are valid in XML; ours: names generated here, which are changed without a note."""
+        """Unique names that are valid in XML; ours: generated names, which are changed without a note."""
         fit: list[str] = []
         for name in (*names, *ours):
             clean = xml_text(name) if name.strip() else what

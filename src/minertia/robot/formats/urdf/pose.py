@@ -138,7 +138,7 @@ class _Origin:
         return rotation_from_rpy(roll, pitch, yaw, snap)
 
     def angles_meant(self, meant: Mat, snap: float) -> tuple[float, ...]:
-        """Roll, pitch, yaw of the snapped rotation, on the branch the file uses where possible."""
+        """Roll, pitch, yaw of the snapped rotation; of the equivalent solutions, the one in the file if possible."""
         roll, pitch, yaw = (snap_angle(angle, snap) for angle in self.rpy)
         on_branch = self.quaternion is None and rotation_angle(rotation_from_rpy(roll, pitch, yaw, 0.0), meant) < 1e-12
         return (roll, pitch, yaw) if on_branch else matrix_to_rpy(meant)

@@ -81,7 +81,7 @@ def parse_urdf(text: str, source: str, options: ReadOptions) -> Robot:
 
 
 def is_exact(tree: Element) -> bool:
-    """Whether a URDF marks its angles as exact: our own <minertia exact="true"/> in <robot>."""
+    """Whether a URDF marks its angles as exact, by minertia's element <minertia exact="true"/> in <robot>."""
     own = tree.first("minertia")
     return own is not None and own.attributes.get("exact") == "true"
 

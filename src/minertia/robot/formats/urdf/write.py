@@ -77,9 +77,9 @@ class _UrdfEdit:
     # ------------------------------------------------------------------ links
 
     def _link(self, carrier: int | None, now: Ten | None, bodies: list[BodySpec]) -> None:
-        """Keep the parameters of rigidly connected bodies if their sum is right, else write it on one of them.
+        """Keep the parameters of rigidly connected bodies if their sum is unchanged; else one gets the new sum.
 
-        Locked bodies keep their own parameters where the difference is physically consistent.
+        The bodies of locked joints keep their parameters if the remainder is physically consistent.
         """
         before = self._sum(bodies)
         if np.allclose(before, now or (0.0,) * 10, rtol=UNCHANGED, atol=0):

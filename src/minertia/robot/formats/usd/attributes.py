@@ -1,7 +1,8 @@
-"""The attributes of UsdPhysics, Newton and PhysX, in their units, and ours beside them.
+"""Attributes of UsdPhysics, Newton and PhysX with their units, and minertia's additional attributes.
 
-Nearly all standard attributes have 32 bits; angles there are in degrees.  Ours (`minertia:`) are doubles in SI units.
-They count only where the standard ones are what they would be written as: else somebody has edited the file.
+Most standard attributes are 32-bit numbers, with angles in degrees.  The attributes of minertia
+(`minertia:`) are doubles in SI units.  They are used only where the standard attributes agree with them;
+otherwise the file has been edited since it was written.
 """
 
 from __future__ import annotations
@@ -56,28 +57,28 @@ RAW = {"FV": "urdf:dynamics:damping", "FC": "urdf:dynamics:friction"}  # of olde
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of a stage: metres and kilograms of one unit."""
+    """Units of a stage: metres per unit of length, and kilograms per unit of mass."""
 
     metres: float = 1.0
     kilograms: float = 1.0
 
     def effect(self, symbol: str, kind: str) -> float:
-        """SI value of a unit of the attribute of an effect at a joint of some kind."""
+        """Conversion factor to SI units of the attribute of an effect, at a joint of this kind."""
         turns = kind == "revolute"
         lever = self.metres**2 if turns else self.metres if symbol == "FC" else 1.0
         return self.kilograms * lever * (180 / math.pi if turns and symbol == "FV" else 1.0)
 
     def position(self, kind: str) -> float:
-        """Radians or metres of a unit of a joint position."""
+        """Conversion factor of a joint position in USD (degrees, or the stage's unit of length) to rad or m."""
         return math.pi / 180 if kind == "revolute" else self.metres
 
     def effort(self, kind: str) -> float:
-        """N m or N of a unit of effort."""
+        """Conversion factor of an effort from the unit of the stage to N m or N."""
         return self.kilograms * self.metres * (self.metres if kind == "revolute" else 1.0)
 
 
 def axis_word(kind: str) -> str:
-    """The word of PhysX and of drives for the motion of a joint."""
+    """Name of a joint's direction of motion in PhysX and in drives: "angular" for a revolute joint, else "linear"."""
     return "angular" if kind == "revolute" else "linear"
 
 
@@ -85,7 +86,7 @@ def axis_word(kind: str) -> str:
 
 
 def inertial_attributes(ten: Ten | None, units: Units) -> dict[str, Any]:
-    """The attributes of a body with ten parameters in its frame; the least that counts for what is zero."""
+    """Attributes of a body from ten parameters in its frame; a zero mass or inertia is written as a tiny value."""
     mass, com, inertia = to_com(ten or (0.0,) * 10)
     moments, axes = _principal(inertia)
     if not np.any(moments):
@@ -111,7 +112,7 @@ def _principal(inertia: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArr
 
 
 def effect_attributes(effects: Mapping[str, float], kind: str, units: Units) -> dict[str, float]:
-    """The attributes of the effects of a joint that programs know."""
+    """Newton and PhysX attributes of those joint effects for which they exist."""
     return {
         name.format(axis_word(kind)): effects[symbol] / units.effect(symbol, kind)
         for symbol, names in EFFECTS.items()
@@ -121,14 +122,14 @@ def effect_attributes(effects: Mapping[str, float], kind: str, units: Units) -> 
 
 
 def limit_attributes(joint: Joint, units: Units) -> dict[str, float]:
-    """The attributes of the limits of position and velocity of a joint."""
+    """Attributes of the position and velocity limits of a joint."""
     x, unit = joint.limits, units.position(joint.kind)
     found = {LOWER: x.lower, UPPER: x.upper, **({} if not x.velocity else dict.fromkeys(SPEEDS, x.velocity))}
     return {name: value / unit for name, value in found.items() if value is not None}
 
 
 def frame_attributes(pose: Pose) -> dict[str, Any]:
-    """The attributes of a joint whose child has the joint's own frame."""
+    """Attributes of a joint from its pose in the parent body; the child body's frame is the joint frame."""
     R, p = pose
     return {
         "physics:localPos0": tuple(float(v) for v in p),
@@ -139,19 +140,22 @@ def frame_attributes(pose: Pose) -> dict[str, Any]:
 
 
 def twelve(pose: Pose) -> tuple[float, ...]:
-    """A pose as twelve numbers: the rotation by rows, then the place."""
+    """Pose as twelve numbers: the rotation matrix by rows, then the position."""
     R, p = pose
     return (*(float(v) for row in R for v in row), *(float(v) for v in p))
 
 
 def pose_of(numbers: Sequence[float]) -> Pose:
-    """The pose of twelve numbers."""
+    """Pose from twelve numbers: the rotation matrix by rows, then the position."""
     x = [float(v) for v in numbers]
     return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])
 
 
 def own_effects(robot: Robot, j: int) -> Iterator[tuple[str, str, Any]]:
-    """Our own attributes of the effects of a joint, with their constants and those of its motor's effects."""
+    """Type, name and value of minertia's attributes for the effects of a joint and their constants.
+
+    Constants of the effects of a coupled motor are included.
+    """
     motor = robot.motor_effects[robot.coupled_motors[j]] if j in robot.coupled_motors and robot.motor_effects else {}
     for symbol, value in (*robot.effects[j].items(), *motor.items()):
         if not value:
@@ -163,7 +167,7 @@ def own_effects(robot: Robot, j: int) -> Iterator[tuple[str, str, Any]]:
 
 
 def effect_schemas(kind: str, attributes: Collection[str]) -> list[str]:
-    """The schemas that programs want applied for such attributes."""
+    """API schemas that must be applied to a joint for attributes with these names."""
     found = []
     for prefix, schema in (
         ("newton:", "NewtonJointAPI"),
@@ -179,7 +183,10 @@ def effect_schemas(kind: str, attributes: Collection[str]) -> list[str]:
 
 
 def agrees(ours: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
-    """Whether the standard attributes that are there are those that ours are written as, to 32 bits."""
+    """Whether the standard attributes of a file equal those written for our values, up to 32-bit rounding.
+
+    ours: attributes as they would be written.  there: attributes of the file; missing ones are not compared.
+    """
     return all(name not in there or _same(value, there[name]) for name, value in ours.items())
 
 
@@ -193,13 +200,16 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def shortest(value: float) -> float:
-    """The shortest decimal number that a 32-bit one stands for: 0.333, where 0.33300000429 is stored."""
+    """Shortest decimal number that rounds to the same 32-bit value: 0.333 for the stored 0.33300000429.
+
+    A value that is not exactly a 32-bit number is returned unchanged.
+    """
     single = np.float32(value)
     return float(str(single)) if float(single) == value else float(value)
 
 
 def limits_of(lower: float, upper: float, velocity: float | None, effort: float | None) -> Limits:
-    """Limits with None for those that are no limits."""
+    """Limits with None for values that mean no limit: infinite or above 1e30; zero for velocity and effort."""
 
     def one(value: float | None) -> float | None:
         return None if value is None or not math.isfinite(value) or abs(value) > 1e30 else value

@@ -34,7 +34,8 @@ Array = NDArray[np.float64]
 def read_inertial(prim: Prim, name: str, units: Units, own: bool, source: str) -> tuple[Ten | None, list[Note]]:
     """Ten parameters of a body in its frame, None where it gives no mass; and notes.
 
-    own: whether our doubles, where they agree with the standard attributes, and Newton's count; else 32 bits alone.
+    own: whether minertia's doubles, where they agree with the standard attributes, and Newton's inertia are
+    used; else only the 32-bit standard attributes.
     """
     given = prim.values.get(INERTIAL) if own else None
     if given is not None and len(given) in (0, 10) and np.all(np.isfinite(given)):
@@ -51,7 +52,7 @@ EDITED = "its attributes were changed since minertia wrote them: these count, wi
 def _standard(prim: Prim, name: str, units: Units, own: bool, source: str) -> Ten | None:
     mass = _number(prim.values, MASS, name, source)
     if mass < 0 or not math.isfinite(mass):
-        raise DescriptionError(f"link '{name}': its mass is {mass:g}, which no body has; correct it", file=source)
+        raise DescriptionError(f"link '{name}': its mass is {mass:g}; it must be finite and not negative", file=source)
     if mass == 0:
         return None  # "not given", whatever else is said
     centre, inertia = _centre(prim, name, source), _inertia(prim, name, own, source)
@@ -64,12 +65,12 @@ def _standard(prim: Prim, name: str, units: Units, own: bool, source: str) -> Te
 def _number(values: Mapping[str, Any], key: str, name: str, source: str) -> float:
     value = values.get(key, 0.0)
     if not isinstance(value, int | float):
-        raise DescriptionError(f"link '{name}': {key} is no number; correct it", file=source)
+        raise DescriptionError(f"link '{name}': {key} is not a number; correct it", file=source)
     return float(value)
 
 
 def _numbers(prim: Prim, key: str, count: int) -> Array | None:
-    """The numbers of an attribute, None where they are not given: by what stands for that, or not at all."""
+    """Finite numbers of an attribute; None where it is missing, not finite or not of this count."""
     value = prim.values.get(key)
     if not isinstance(value, tuple) or len(value) != count:
         return None
@@ -90,7 +91,7 @@ def _centre(prim: Prim, name: str, source: str) -> Array:
 
 
 def _inertia(prim: Prim, name: str, own: bool, source: str) -> Array:
-    """Inertia matrix about the centre in the axes of the body, in the units of the stage."""
+    """Inertia matrix about the centre of mass, in the axes of the body and the units of the stage."""
     moments, six = _numbers(prim, MOMENTS, 3), _numbers(prim, FULL, 6) if own else None
     axes = _numbers(prim, AXES, 4)
     if moments is not None and not np.any(moments):
@@ -110,8 +111,8 @@ def _inertia(prim: Prim, name: str, own: bool, source: str) -> Array:
         apart = float(np.abs(full - turned).max() / np.abs(turned).max())
         if apart > APART:
             raise DescriptionError(
-                f"link '{name}': {FULL} and {MOMENTS} with {AXES} differ by {100 * apart:.2g} % (a converter of "
-                "inertia frames went wrong, or one was edited); delete the wrong one",
+                f"link '{name}': {FULL} and {MOMENTS} with {AXES} differ by {100 * apart:.2g} % (an error of "
+                "a converter, or one of them was edited); delete the wrong one",
                 file=source,
             )
     return full

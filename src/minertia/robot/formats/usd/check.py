@@ -1,4 +1,4 @@
-"""Values of a stage that can be what they are for: numbers in the right count."""
+"""Validation of attribute values of a stage: finite numbers, as many as the attribute requires."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ENDLESS = (
 
 
 def check_values(prim: Prim, what: str, source: str) -> None:
-    """Raise an error for a value that is not what its attribute holds."""
+    """Raise an error for a value of the wrong type or count for its attribute."""
     for name, value in prim.values.items():
         count = COUNTS.get(name, -1)
         if name.startswith(("physxMimicJoint:", "limit:")):

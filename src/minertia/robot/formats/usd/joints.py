@@ -1,4 +1,4 @@
-"""Joints of a stage: which bodies they join, where, and what acts at them."""
+"""Joints of a stage: connected bodies, placements, limits, effects and elasticity."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class JointMotion:
-    """What a joint allows: its kind, and its axis as a letter."""
+    """Motion that a joint allows: its kind, and its axis as a letter."""
 
     kind: str
     axis: str = "Z"
@@ -72,14 +72,14 @@ def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
         what = {"PhysicsSphericalJoint": "a spherical joint", "PhysicsDistanceJoint": "a distance joint"}
         raise DescriptionError(
             f"joint '{name}' is {what.get(prim.kind, f'of type {prim.kind}')}, which is not supported; replace it by "
-            "revolute joints with small links between",
+            "revolute joints with small links between them",
             file=source,
         )
     free = [axis for axis in FREEDOMS if not _is_locked(prim.values, axis)]
     if len(free) > 1:
         raise DescriptionError(
-            f"joint '{name}' is a D6 joint with {len(free)} free axes ({', '.join(free)}); lock all but one by limits "
-            "whose low is above their high, or replace it by single joints",
+            f"joint '{name}' is a D6 joint with {len(free)} free axes ({', '.join(free)}); lock all but one by a "
+            "lower limit above the upper limit, or replace it by single-axis joints",
             file=source,
         )
     if not free:
@@ -97,7 +97,7 @@ def _is_locked(values: Mapping[str, Any], axis: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class JointFrames:
-    """Placement of a joint in its parent body and of its child body in it."""
+    """Placement of a joint in its parent body, and of its child body in the joint frame."""
 
     placement: Pose
     child_frame: Pose
@@ -105,18 +105,18 @@ class JointFrames:
 
 
 class FrameReading:
-    """Frames of one joint.
-
-    ends: poses (4 x 4, units of the stage) of the two prims that it names in their bodies.  backwards: whether its
-    second body is the parent.  own: whether our doubles count.
-    """
+    """Reader of the frames of one joint."""
 
     def __init__(self, prim: Prim, name: str, motion: JointMotion, units: Units, snap: float) -> None:
         self.prim, self.name, self.motion, self.units, self.snap = prim, name, motion, units, snap
         self.notes: list[Note] = []
 
     def frames(self, ends: tuple[Array, Array], backwards: bool, own: bool) -> JointFrames:
-        """Placement of the joint and of its child body."""
+        """Placement of the joint in its parent body, and of its child body in the joint frame.
+
+        ends: pose of each of the two prims that the joint names, in the body that carries it (4 x 4, units of the
+        stage).  backwards: whether the second body is the parent.  own: whether minertia's doubles are used.
+        """
         given = self.prim.values.get(FRAME) if own else None
         plain = not backwards and all(np.abs(end - np.eye(4)).max() < REPORTED for end in ends)
         if given is not None:
@@ -136,7 +136,7 @@ class FrameReading:
         return is_z and agrees(frame_attributes(pose), self._signed(pose))
 
     def _signed(self, pose: Pose) -> dict[str, Any]:
-        """The attributes of the file with quaternions of the sign that ours have."""
+        """Attributes of the file, with each quaternion in the sign that is written for this pose."""
         found = dict(self.prim.values)
         for key, value in frame_attributes(pose).items():
             there = found.get(key)
@@ -145,7 +145,7 @@ class FrameReading:
         return found
 
     def _frame(self, k: int, end: Array, own: bool) -> Pose:
-        """Pose of the joint frame, z along its axis, in one of its bodies."""
+        """Pose of the joint frame, z along the joint axis, in the frame of its first or second body (k = 0 or 1)."""
         values = self.prim.values
         stored = values.get(f"physics:localPos{k}", (0.0, 0.0, 0.0))
         place = np.array([shortest(v) if own else v for v in stored], float)
@@ -236,7 +236,7 @@ def _own_effects(values: Mapping[str, Any]) -> tuple[dict[str, float], dict[str,
 
 
 def read_elastic(prim: Prim) -> Elastic | None:
-    """Spring and damper between motor and link, from our own attributes."""
+    """Spring and damper between motor and link, from minertia's attributes."""
     given = [prim.values.get(f"minertia:elastic:{name}") for name in ("stiffness", "damping")]
     if all(v is None for v in given):
         return None

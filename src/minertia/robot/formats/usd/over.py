@@ -1,4 +1,4 @@
-"""A layer of ours over the user's own stage: new masses, inertias, armature and friction, and nothing else."""
+"""Layer over the user's stage that overrides masses, inertias, armature and friction, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,12 +32,15 @@ SAME_PLACE = 1e-2  # rad or m between the joints of the robot and of the templat
 
 
 def over_text(robot: Robot, template: str, sublayer: str, creator: str, prim: str = "") -> str:
-    """Text of the layer; sublayer: path of the template from where the layer is written, prim: of its robot."""
+    """Text of the overriding layer.
+
+    sublayer: path of the template, relative to the layer.  prim: path of the robot in the template.
+    """
     return _Over(robot, template, prim).text(sublayer, creator)
 
 
 class _Over:
-    """Overs of one stage."""
+    """Writer of a layer that overrides parameters of one stage."""
 
     def __init__(self, robot: Robot, template: str, prim: str) -> None:
         self.robot, self.template = robot, template

@@ -49,13 +49,16 @@ Array = NDArray[np.float64]
 
 
 def parse_usd(text: str, source: str, options: ReadOptions) -> Robot:
-    """Read a robot from a USD stage; text is not used, since layers are files of their own."""
+    """Read a robot from a USD stage; text is not used, since OpenUSD opens the file and its layers itself."""
     return StageReading(read_stage(source), options).robot()
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A joint between two bodies (paths; the world is ""), with the poses of the prims that it names in them."""
+    """A joint between two bodies, given by their paths ("" for the world).
+
+    ends: pose of each prim that the joint names, in the frame of the body that carries the prim.
+    """
 
     prim: Prim
     name: str
@@ -64,12 +67,12 @@ class Edge:
     ends: tuple[Array, Array]
 
     def other(self, body: str) -> str:
-        """The other body."""
+        """The other of the two bodies."""
         return self.bodies[1] if body == self.bodies[0] else self.bodies[0]
 
 
 class StageReading:
-    """Reader of one stage; `links` and `joints` are paths of prims by the names that the robot has for them."""
+    """Reader of one stage; `links` and `joints` map the names in the robot to paths of prims."""
 
     def __init__(self, stage: UsdStage, options: ReadOptions) -> None:
         self.stage, self.options = stage, options
@@ -168,7 +171,10 @@ class StageReading:
         return Edge(prim, name, motion, (found[0][0], found[1][0]), (found[0][1], found[1][1]))
 
     def _end(self, prim: Prim, name: str, k: int) -> tuple[str, Array]:
-        """The body that a joint names, and the pose of the prim that it names there: the nearest body above it."""
+        """Body to which a joint is attached, and the pose in it of the prim that the joint names.
+
+        The body is that prim or its nearest ancestor that is a body; the world if there is none.
+        """
         targets = prim.targets.get(f"physics:body{k}", ())
         if not targets:
             return WORLD, np.eye(4)
@@ -188,7 +194,7 @@ class StageReading:
         return body, np.asarray(np.linalg.inv(carrier) @ world)
 
     def _check_rigid(self, world: Array, what: str) -> None:
-        """Refuse a transform that scales, mirrors or is no number."""
+        """Raise an error for a transform that scales or mirrors, or is not finite."""
         R = world[:3, :3]
         if not np.all(np.isfinite(world)) or np.abs(R.T @ R - np.eye(3)).max() > SCALED or np.linalg.det(R) < 0:
             self._fail(
@@ -203,7 +209,10 @@ class StageReading:
     # ------------------------------------------------------------------ which robot
 
     def _choose(self) -> None:
-        """Keep the bodies of the one robot; an error where there are several."""
+        """Keep the bodies connected by moving joints; an error where they form several robots.
+
+        A robot can be selected by the option `prim`; bodies without a moving joint are reported in a note.
+        """
         groups = self._groups()
         moving = [g for g in groups if any(e.motion.kind != "fixed" and {*e.bodies} & g for e in self.edges)]
         if not moving:
@@ -227,7 +236,7 @@ class StageReading:
             self._check_rigid(prim.world, f"link '{self.names[path]}'")
 
     def _groups(self) -> list[set[str]]:
-        """Bodies that joints hold together, the world aside."""
+        """Groups of bodies that are connected by joints; joints to the world do not connect groups."""
         near: dict[str, list[str]] = {path: [] for path in self.bodies}
         for edge in self.edges:
             a, b = edge.bodies
@@ -267,7 +276,7 @@ class StageReading:
         return WORLD, "fixed", np.eye(3), self.edges
 
     def _mounted(self, edge: Edge) -> Array:
-        """Rotation of the root body in the world, from the fixed joint that holds it."""
+        """Rotation of the root body in the world, from the fixed joint that attaches it."""
         frames = FrameReading(edge.prim, edge.name, edge.motion, self.units, self.options.snap)
         backwards = edge.bodies[1] == WORLD
         found = frames.frames(edge.ends, backwards, False)
@@ -275,7 +284,10 @@ class StageReading:
         return np.asarray(R)
 
     def _top(self) -> str:
-        """Root body of a robot on no ground: the articulation root, else the one that is no joint's second body."""
+        """Root body of a robot without a joint to the world.
+
+        The articulation root, else the first body that is not the second body of any joint.
+        """
         roots = [path for path, prim in self.bodies.items() if "PhysicsArticulationRootAPI" in prim.schemas]
         seconds = {edge.bodies[1] for edge in self.edges}
         free = [path for path in self.bodies if path not in seconds]
@@ -357,7 +369,7 @@ class StageReading:
         return FollowsSpec((self._leader(targets[0]),), (shortest(ratio),), offset * self.units.position(kind))
 
     def _physx_mimic(self, prim: Prim, kind: str) -> FollowsSpec | None:
-        """Of PhysX: position + gearing * that of the leader + offset = 0."""
+        """Mimic joint of PhysX: position + gearing * (position of the leader) + offset = 0; None if it is not one."""
         for key, targets in prim.targets.items():
             if key.startswith("physxMimicJoint:") and key.endswith(":referenceJoint") and targets:
                 stem = key.rpartition(":")[0]
@@ -378,7 +390,7 @@ class StageReading:
         return ten
 
     def _frames(self, taken: set[str]) -> Iterator[tuple[BodySpec, JointSpec]]:
-        """Other frames on bodies: those of ours, and those with the name of a flange."""
+        """Further frames on bodies: those that minertia wrote, and those with the name of a flange."""
         for prim in self._scope():
             body = prim.parent
             while body and body not in self.bodies:
@@ -410,7 +422,7 @@ class StageReading:
         return self.own and all(NUMBER in self.stage.prims[path].values for path in paths)
 
     def _ordered(self, specs: list[JointSpec]) -> list[JointSpec]:
-        """Joints in our own order where the file has it, else in that of the stage."""
+        """Joints in the order that minertia wrote to the file, else in the order of the stage."""
         numbers = {name: k for k, name in enumerate(self.joints)}
         if self._is_numbered(specs):
             numbers |= {name: int(self.stage.prims[p].values.get(NUMBER, 0)) for name, p in self.joints.items()}
@@ -442,7 +454,7 @@ class StageReading:
         return x, y, z
 
     def _coupling(self) -> dict[str, Any]:
-        """Coupled drives, from our own attributes."""
+        """Coupled drives, from minertia's attributes."""
         root = self.stage.prims.get(self.stage.default)
         flat = root.values.get("minertia:coupling") if root is not None and self.own else None
         if not flat:
@@ -480,7 +492,7 @@ def _is_on(prim: Prim, word: str) -> bool:
 
 
 def _common(paths: Sequence[str]) -> str:
-    """Path of the prim above all of these."""
+    """Path of the deepest common ancestor of these prims; the first path if there is none."""
     parts = [path.split("/")[:-1] for path in paths]
     found = []
     for level in zip(*parts, strict=False):
@@ -491,7 +503,7 @@ def _common(paths: Sequence[str]) -> str:
 
 
 def _names(prims: Sequence[Prim], own: bool) -> dict[str, str]:
-    """A unique name for each prim by its path: ours where the prim is still called so, else what the file shows."""
+    """Unique name of each prim by its path: minertia's name if the prim has not been renamed, else its label."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for prim in prims:

@@ -1,7 +1,9 @@
-"""A USD stage as plain data: prims, values, world poses and layers; the one module that loads `pxr` (extra `usd`).
+"""A USD stage as plain data: prims, values, world poses and layers.
 
-Layers come from strangers: every layer that another one names is looked at before the stage is composed, so that none
-is fetched from elsewhere, and what cannot be opened is said in one sentence instead of a page of warnings.
+This is the only module that loads `pxr` (extra `usd`).
+
+Layers may be untrusted: every referenced layer is checked before the stage is composed, so that none is
+fetched from another location, and a layer that cannot be opened is reported in one sentence.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ _NAMESPACES = ("physics:", "newton:", "physx", "drive:", "limit:", "mjc:", "urdf
 
 @dataclass(frozen=True, slots=True)
 class Prim:
-    """One prim: authored values by the name of the attribute, targets of relationships, pose in the world (4 x 4).
+    """One prim: authored attribute values by name, targets of relationships, pose in the world (4 x 4).
 
-    label: its display name.  changing: names of attributes with time samples.  colliders: whether shapes for contact
-    are below it.  is_instance: whether it is inside an instance, where nothing can be overridden.
+    label: display name.  changing: names of attributes with time samples.  colliders: whether it has collision
+    shapes below it.  is_instance: whether it is inside an instance, where nothing can be overridden.
     """
 
     path: str
@@ -65,11 +67,12 @@ class Prim:
 
 @dataclass(frozen=True, slots=True)
 class UsdStage:
-    """What a stage says of physics.
+    """Physics content of a stage.
 
-    metres, kilograms: of its units; None where it does not say so.  up: its upward axis, "" where it does not say so.
-    unopened: layers that could not be opened, each with the reason.  undefined: number of bodies and joints that are
-    only overridden and nowhere defined.  variants: selections, as text.
+    metres, kilograms: size of its units of length and mass; metres is None where the stage does not specify
+    it.  up: its upward axis, "" where it is not specified.  unopened: layers that could not be opened, each
+    with the reason.  undefined: number of bodies and joints that are only overridden and nowhere defined.
+    variants: selected variants, as text.
     """
 
     source: str
@@ -89,7 +92,7 @@ class UsdStage:
 
 
 def read_stage(source: str) -> UsdStage:
-    """Open a stage and return what it says; `DescriptionError` with the reason where it cannot be opened."""
+    """Open a stage and return its content; raises `DescriptionError` with the reason if it cannot be opened."""
     pxr = _pxr()
     unopened = tuple(_checked_layers(pxr, source))
     delegate = pxr.UsdUtils.CoalescingDiagnosticDelegate()  # its warnings would go to the terminal
@@ -120,7 +123,7 @@ def _pxr() -> Any:
 
 
 def _reason(err: Exception) -> str:
-    """The words of an error of OpenUSD, without the place in its sources."""
+    """Message of an OpenUSD error, without the location in OpenUSD's source code."""
     text = " ".join(str(err).split()).strip()
     text = text.split(" -- ", 1)[-1] if " -- " in text else text
     return "".join(c for c in text if c.isprintable())[:300] or "no reason given"
@@ -130,7 +133,7 @@ def _reason(err: Exception) -> str:
 
 
 def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
-    """Go through all layers that a stage would be composed of; yields what could not be opened, and why."""
+    """Open and check all layers of which a stage is composed; yields each that cannot be opened, with the reason."""
     waiting, seen = [(Path(source), "")], {os.path.realpath(source)}
     opened: dict[str, Any] = {}
     while waiting:
@@ -159,11 +162,11 @@ def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
 
 
 def _refuse_bombs(opened: dict[str, Any], source: str) -> None:
-    """Refuse references that multiply: a few lines can ask for billions of prims, which OpenUSD would compose."""
+    """Raise an error for references that multiply: a few lines can make OpenUSD compose billions of prims."""
     counts: dict[tuple[str, str], int] = {}
 
     def count(file: str, path: str, depth: int) -> int:
-        """Prims that a prim of a layer is composed of, at most."""
+        """Upper bound on the number of prims that a prim of a layer composes."""
         if file not in opened or depth > MAX_NESTED:
             return 0 if file not in opened else MAX_PRIMS + 1
         spec = opened[file].GetPrimAtPath(path)
@@ -182,11 +185,11 @@ def _refuse_bombs(opened: dict[str, Any], source: str) -> None:
 
     for file, layer in opened.items():
         if sum(count(file, str(prim.path), 0) for prim in layer.rootPrims) > MAX_PRIMS:
-            raise DescriptionError(f"its references ask for more than {MAX_PRIMS} prims", file=source)
+            raise DescriptionError(f"its references expand to more than {MAX_PRIMS} prims", file=source)
 
 
 def _arcs(spec: Any) -> Iterator[tuple[str, str]]:
-    """File ("" for the same) and path of what a prim takes from elsewhere."""
+    """File ("" for the same file) and path of each prim that a prim references, inherits or specialises."""
     for arcs in (spec.referenceList, spec.payloadList):
         for arc in arcs.GetAddedOrExplicitItems():
             yield str(arc.assetPath), str(arc.primPath or "")
@@ -223,7 +226,7 @@ def _unreadable(path: Path) -> str | None:
 
 
 def _depth(path: Path) -> int:
-    """Largest depth of brackets in a text."""
+    """Largest nesting depth of brackets in a text layer."""
     data = np.frombuffer(path.read_bytes()[: MAX_TEXT_BYTES + 1], np.uint8)
     opened, closed = (np.isin(data, np.frombuffer(marks, np.uint8)) for marks in (b"{[(", b"}])"))
     return int(np.cumsum(opened.astype(np.int32) - closed).max(initial=0))
@@ -289,7 +292,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _schemas(prim: Any) -> tuple[str, ...]:
-    """Applied schemas, those that nobody registered included."""
+    """Applied API schemas of a prim, unregistered ones included."""
     return tuple(str(name) for name in prim.GetPrimTypeInfo().GetAppliedAPISchemas())
 
 
@@ -299,7 +302,7 @@ def _counts(prim: Any, schemas: tuple[str, ...]) -> bool:
 
 
 def _undefined(pxr: Any, stage: Any) -> int:
-    """Number of bodies and joints that are only overridden."""
+    """Number of bodies and joints that are overridden but nowhere defined."""
     found = 0
     for prim in pxr.Usd.PrimRange.AllPrims(stage.GetPseudoRoot()):
         if not prim.IsPseudoRoot() and not prim.IsDefined():
@@ -337,7 +340,7 @@ def _prim(prim: Any, schemas: tuple[str, ...], cache: Any) -> Prim:
 
 
 def _plain(value: Any) -> Any:
-    """A value as Python's own: a number, text, or a tuple of them; a quaternion as w, x, y, z."""
+    """Value as a plain Python number, text, or tuple of these; a quaternion as (w, x, y, z)."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if hasattr(value, "GetReal"):

@@ -18,7 +18,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")
 class Node:
     """A prim to be written: `def` with a kind, else `over`.
 
-    attributes: (type, name, value); targets: relationships.  schemas: API schemas that are applied.
+    attributes: (type, name, value) of each.  targets: {relationship: path}.  schemas: applied API schemas.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
     def child(self, name: str) -> Node:
-        """The child of a name, made as an `over` where there is none."""
+        """Child prim with this name; created as an `over` if it does not exist."""
         for node in self.children:
             if node.name == name:
                 return node
@@ -95,13 +95,13 @@ def quoted(text: str) -> str:
 
 
 class PrimNames:
-    """Unique names that prims can have."""
+    """Generator of unique, valid prim names."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = set(taken)
 
     def new(self, wish: str) -> str:
-        """A name like this one."""
+        """Unique, valid prim name derived from the requested one."""
         name = plain_name(wish)
         while name in self.taken:
             name += "_"
@@ -110,6 +110,6 @@ class PrimNames:
 
 
 def plain_name(wish: str) -> str:
-    """A name in the characters that every reader accepts."""
+    """Name with underscores for characters that are not valid in the name of a prim."""
     name = _UNFIT.sub("_", wish) or "_"
     return f"_{name}" if name[0].isdigit() else name

@@ -1,4 +1,4 @@
-"""Robots as USD: a complete new layer, or overs of the user's own stage in a layer of ours."""
+"""Robots as USD: a complete new layer, or a layer that overrides values of the user's stage."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ KINDS = {"revolute": "PhysicsRevoluteJoint", "prismatic": "PhysicsPrismaticJoint
 def write_usd(
     robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False, prim: str = ""
 ) -> tuple[Note, ...]:
-    """Write a robot as USD (.usda text, .usdc and .usd binary) and return notes on what programs do not find there.
+    """Write a robot as USD (.usda as text, .usdc and .usd binary); returns notes on what programs cannot read.
 
-    template: the user's stage of the same robot; then the new layer has it as its sublayer and holds overs of masses,
-    armature and friction only.  force, prim: as in `write_robot`.
+    template: the user's stage of the same robot; the new layer then has it as a sublayer, and overrides only
+    masses, inertias, armature and friction.  force, prim: as in `write_robot`.
     """
     check_written(robot)
     inputs: tuple[Path, ...] = ()
@@ -61,23 +61,23 @@ def write_usd(
 
 
 def check_written(robot: Robot) -> None:
-    """Raise an error for a robot that no USD file can hold."""
+    """Raise an error for a robot that a USD file cannot represent."""
     robot.require_values("a USD file")
     if robot.cuts:
         names = ", ".join(f"'{cut.name}'" for cut in robot.cuts[:5])
         raise DescriptionError(
-            f"the robot '{robot.name}' has closed loops ({names}), which a USD file of ours does not hold; write an "
+            f"the robot '{robot.name}' has closed loops ({names}), which cannot be written to a USD file; write an "
             "MJCF or a TOML file"
         )
     if not robot.has_parameters:
         raise DescriptionError(
-            f"the robot '{robot.name}' has no masses, and simulators make up those that a USD file does not give; add "
+            f"the robot '{robot.name}' has no masses, which simulators then replace by values of their own; add "
             "inertial parameters first"
         )
     for name, ten in _links(robot):
         if ten is not None and float(ten[9]) < 0:
             raise DescriptionError(
-                f"link '{name}' has a negative mass ({float(ten[9]):.4g} kg), which a USD file cannot hold; make the "
+                f"link '{name}' has a negative mass ({float(ten[9]):.4g} kg), which USD cannot represent; make the "
                 "parameters physically consistent first"
             )
 
@@ -89,12 +89,12 @@ def _links(robot: Robot) -> Iterator[tuple[str, Ten | None]]:
 
 
 def to_usda(robot: Robot) -> str:
-    """Complete layer as text: one rigid body for each link, its frame that of the joint; no geometry."""
+    """Complete layer as text: one rigid body per link, whose frame is the joint frame; no geometry."""
     return _Layer(robot.numeric).text()
 
 
 class _Layer:
-    """Writer of one robot: bodies side by side, joints in a scope of their own."""
+    """Writer of one robot: all bodies at one level, joints in a separate scope."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.units = robot, Units()
@@ -160,7 +160,7 @@ class _Layer:
         return Node(name, "Xform", schemas, attributes, children=list(self._frames(carrier)))
 
     def _frames(self, carrier: int | None) -> Iterator[Node]:
-        """Other frames of the robot's own file on a link."""
+        """Further frames of the robot file on a link."""
         links = {self.robot.base_name, *(joint.link for joint in self.robot.joints)}
         names = PrimNames()
         for own, frame in self.robot.frames.items():
@@ -172,7 +172,7 @@ class _Layer:
         return f"/{self.name}/{self.base if joint is None else self.links[joint]}"
 
     def _ground(self) -> Iterator[Node]:
-        """What fixes the base to the world."""
+        """Fixed joint between the world and the base; none for a floating base."""
         if not self.robot.is_floating:
             attributes = [(TYPES[k], k, v) for k, v in frame_attributes(HERE).items()]
             yield Node("world_joint", "PhysicsFixedJoint", (), attributes, {"physics:body1": self._path(None)})
@@ -198,7 +198,7 @@ class _Layer:
         return Node(self.joints[j], KINDS[joint.kind], schemas, attributes, targets)
 
     def _is_mimic(self, joint: Joint) -> bool:
-        """Whether Newton can say which joint it follows: one of the same kind."""
+        """Whether Newton can represent a dependent joint: it has one leader, of the same kind."""
         follows = joint.follows
         return (
             follows is not None and len(follows.joints) == 1 and self.robot.joints[follows.joints[0]].kind == joint.kind
@@ -236,7 +236,7 @@ def _pose(pose: Pose) -> list[tuple[str, str, Any]]:
 
 
 def _notes(robot: Robot, whole: bool) -> Iterator[Note]:
-    """Notes on what other programs do not find in the file."""
+    """Notes on what other programs cannot read from the file; whole: whether a complete robot is written."""
     for name, ten in [*_links(robot)][0 if robot.is_floating else 1 :]:
         why = None if ten is None or not any(ten) else impossible(ten)
         if ten is None or not any(ten):
