@@ -80,7 +80,7 @@ def test_an_fmu_without_a_compiler_says_so(tmp_path, capsys, monkeypatch):
         (["--target", "fmu", "--float"], "double"),
         (["--target", "fmu", "--programs", "gravity,mass_matrix"], "one program"),
         (["--parameters", "magic"], "magic"),
-        (["--programs", "jacobian", "--frame", "tool0"], "it has base, j1, j2, j3, j4, j5, j6"),
+        (["--programs", "jacobian", "--frame", "tool0"], "its frames are base, j1, j2, j3, j4, j5, j6"),
         (["--programs", "jacobian", "--axes", "body"], '--axes must be "world" or "link"'),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_robot_without_parameters_cannot_be_baked(tmp_path, capsys):
     assert "no inertial parameters" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("names", "said"), [("", "behind --programs is empty"), (" , ", "names no program")])
+@pytest.mark.parametrize(("names", "said"), [("", "the value of --programs is empty"), (" , ", "names no program")])
 def test_a_list_without_a_program_is_refused_and_nothing_written(names, said, tmp_path, capsys):
     assert main(["generate", "planar2r", "--programs", names, "--out", str(tmp_path / "code")]) == 2
     assert said in capsys.readouterr().err

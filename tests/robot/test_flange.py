@@ -38,7 +38,7 @@ def test_the_controllers_own_frame_comes_first_and_turned_ones_are_none(tmp_path
     """Where both are there, ROS-Industrial's `flange` has x along the last axis; alone it is not the controller's."""
     both = arm(tmp_path, ("flange", 0.1, ACROSS, "link_2"), ("tool0", 0.1, OUT, "link_2"))
     assert find_flange(both, None).name == "tool0"
-    with pytest.raises(NoFlange, match=r"'ee_link' has its z axis across.*--flange NAME"):
+    with pytest.raises(NoFlange, match=r"'ee_link' has its z axis perpendicular.*--flange NAME"):
         find_flange(arm(tmp_path, ("ee_link", 0.1, ACROSS, "link_2")), None)
 
 

@@ -110,7 +110,7 @@ def test_a_robot_that_allows_less_than_the_motion_was_held_against() -> None:
     wide = narrowed(lower=-7.0, upper=7.0, velocity=5.0)
     assert check_description(urdf(ARM, wide), robot, limits) == ""
     for change, said in (
-        (narrowed(velocity=0.5), "allows joint 'j2' a velocity of 0.5, less than the 1"),
+        (narrowed(velocity=0.5), "allows joint 'j2' a velocity of 0.5, less than the limit of 1"),
         (narrowed(lower=-0.1, upper=0.1, velocity=5.0), "allows joint 'j2' -0.1 to 0.1"),
     ):
         with pytest.raises(Infeasible, match=said):

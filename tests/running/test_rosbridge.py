@@ -209,7 +209,7 @@ def test_the_description_of_another_robot_is_refused():
             RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver,
         ):
             if is_refused:
-                with pytest.raises(Infeasible, match="'hip' and 'knee' have another distance of their axes"):
+                with pytest.raises(Infeasible, match="'hip' and 'knee' have a different distance between their axes"):
                     check_identity(driver, robot_file)
             else:
                 assert "a description of the same axes" in check_identity(driver, robot_file)

@@ -299,7 +299,7 @@ def test_bounds_that_guard_nothing_are_refused():
 
 @pytest.mark.parametrize("speeds", [[1.0], [1.0, 0.1], [0.11], [0.5, 1.0]])
 def test_a_real_robot_begins_slowly(speeds):
-    with pytest.raises(InputError, match="begins with at most 10 % of the speed.*--speeds 10,50,100"):
+    with pytest.raises(InputError, match="must begin with at most 10 % of the speed.*--speeds 10,50,100"):
         check_first(speeds)
     check_first([0.1, 1.0])
 
