@@ -508,7 +508,7 @@ export const OPTIONS = {
   },
   "drive": {
     "position": {
-      "help": "Side on which positions are logged.",
+      "help": "Side of the transmission on which positions are logged.",
       "unit": "",
       "type": "choice",
       "choices": [

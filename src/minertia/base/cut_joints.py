@@ -52,7 +52,7 @@ def cut_relations(robot: Robot, columns: Collection[str]) -> Iterator[Relation]:
 
 
 def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
-    """Relation: part of a body, in the cut's frame, on the first link minus the same part on the second."""
+    """Relation without effect: a parameter in the cut's frame, added to the first link, subtracted from the second."""
     found: Relation = {}
     for joint, pose, sign in ((cut.first, cut.first_pose, 1), (cut.second, cut.second_pose, -1)):
         enter(robot, found, joint, transport(unit, pose), sign)
@@ -62,8 +62,9 @@ def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
 def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
     """Relation of the inertias w z' + z w', w = z x e, over all links of a planar loop of revolute joints.
 
-    z: common axis of the joints.  e: edge of each link (theory, equation 42).  The sum has no effect: it is
-    the loop-closure velocity, sum of (w . z) e = 0, times the common angular velocity across the plane.
+    z: common axis of the joints.  e: edge of each link (theory, equation 42).  The sum has no effect.
+    With the angular velocity omega of each link, loop closure gives the sum of (omega . z) e = 0, and the
+    components of omega in the plane are common to all links.
     """
     found: Relation = {}
     starts: list[Vec] = []  # where each side begins, in the carrier's frame

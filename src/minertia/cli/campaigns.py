@@ -111,7 +111,10 @@ CampaignFile = Annotated[
 Data = Annotated[
     Path | None,
     typer.Option(
-        "--data", metavar="DIR", help="Further folder in which the campaign's logs are searched.", show_default=False
+        "--data",
+        metavar="DIR",
+        help="Additional folder in which to search for the campaign's logs.",
+        show_default=False,
     ),
 ]
 Columns = Annotated[

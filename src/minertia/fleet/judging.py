@@ -68,7 +68,7 @@ def judge_stored(
     *,
     is_kept: bool = True,
 ) -> FleetDrift:
-    """Detect drift in all types; learnt day effects are stored, for days on which few robots have logs.
+    """Detect drift in all types; store estimated day effects for days on which few robots have logs.
 
     Planned events, dated after both today and the last log, are ignored.
     doubted: rows that conflict with others, used only as far as they were assessed before.  is_kept: store the

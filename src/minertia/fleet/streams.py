@@ -370,7 +370,7 @@ def _day_fits(design: _Design) -> _DayFits:
 def _inflation(
     design: _Design, fit: _DayFits, evidence: Sequence[FleetEvidence], inside: Sequence[int], sigma: Array
 ) -> Array | None:
-    """Variance of the levels from block scores over that for white residuals, averaged over the training days."""
+    """Variance inflation of the levels: block scores over white residuals, averaged over the training days."""
     ratios = []
     for own, k in zip(evidence, inside, strict=True):
         if own.stretches is None:

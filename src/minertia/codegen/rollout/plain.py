@@ -204,7 +204,7 @@ class PlainLoop:
         self.dvp = dv
 
     def _solve(self, A: Array, r: Array) -> Array:
-        """Solve a step with effects: A includes derivatives of their efforts at its end."""
+        """Solve the linear system of one implicit step; A includes derivatives of the effects at the step's end."""
         e, h, start = self.effects, self.task.h, (self.qm, self.v, self.load)
         x, last = np.zeros_like(self.v), (np.zeros_like(self.v), np.zeros_like(self.v))
         for tried in range(PASSES + 1):

@@ -91,10 +91,10 @@ class Tool:
     after: float
 
     def explains(self, more: float) -> bool:
-        """Whether the payload's weight can explain this additional constant effort on the prismatic joint [N].
+        """Whether the payload's weight can explain this additional constant force on the prismatic joint [N].
 
-        The payload mass is identifiable if it rotates; otherwise rotor inertia absorbs it, and only its gravity
-        torque shows.
+        The payload mass is identifiable if the payload also rotates.  Otherwise it cannot be separated from the
+        rotor inertia, and only its weight acts on the joint.
         """
         is_seen = self.before > at.TOOL_SEEN and self.after < at.TOOL_FALLS * self.before
         part = self.weight / more if more else 0.0

@@ -336,7 +336,7 @@ def _refuse_others(campaign: Campaign) -> None:
     for name in NO_PART:
         if getattr(campaign, name) != option_of(Campaign, name).default:
             raise InputError(
-                f"{name} does not apply to a calibration; remove it from the campaign, or give levels instead"
+                f"{name} does not apply to a calibration; remove it from the campaign (a calibration has levels)"
             )
 
 

@@ -23,7 +23,7 @@ class Drive(Declared):
 
     position: str | None = option(
         None,
-        "Side on which positions are logged.",
+        "Side of the transmission on which positions are logged.",
         choices=SIDES,
         otherwise="from the names of the columns (`qm1`: motor), else the joint side",
     )

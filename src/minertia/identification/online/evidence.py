@@ -108,7 +108,7 @@ class BlockStage:
         return np.asarray(white)
 
     def _row(self, j: int, effort: float, y: Array) -> None:
-        """Update the evidence and the known payload with the row of one joint."""
+        """Update the change statistic and the payload estimate with the regressor row of one joint."""
         f = self.root.T @ y
         spread = 1.0 + float(f @ f)
         w = (effort - float(y @ self.load)) / spread**0.5

@@ -352,10 +352,10 @@ class _Climb:
         return _Errors(np.sum(squares / self.sigma**2, axis=1), squares.sum(axis=1))
 
     def _squares(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> Array:
-        """Sums of squares (folds, efforts) on held-out folds.
+        """Sums of squared prediction errors (folds, efforts) on held-out folds.
 
-        If folds are blocks of time, the jackknife variance of the fits on equally many samples of decoupled
-        motion is added.
+        If the folds are time blocks, a variance of the fits is added, since neighbouring blocks are alike: the
+        jackknife variance, converted to as many samples of independent motion.
         """
         chosen = self.folds if folds is None else folds
         fits = [_fit(fold, columns, self.problem.count) for fold in chosen]

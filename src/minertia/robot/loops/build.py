@@ -311,7 +311,7 @@ def _pin_position(robot: Robot, cut: Cut, q: Sequence[float]) -> float:
 
 
 def _held_by_followers(robot: Robot, tolerance: float) -> Robot:
-    """Robot in which the cuts that the file's dependent joints keep closed are marked."""
+    """Robot with the cuts marked whose loop closure is ensured by dependent joints of the file."""
     held = held_cuts(robot, tolerance)
     return replace(
         robot, cuts=tuple(replace(cut, form=PARALLELOGRAM) if k in held else cut for k, cut in enumerate(robot.cuts))
