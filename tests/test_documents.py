@@ -53,7 +53,7 @@ def test_what_no_file_needs_is_refused_soon(name: str) -> None:
 
 
 def test_the_line_of_what_is_refused() -> None:
-    with pytest.raises(DocumentError, match="more than 32 parts") as caught:
+    with pytest.raises(DocumentError, match="more than 32 components") as caught:
         toml_document(f"x = 1\n\n{KEY} = 1\n")
     assert caught.value.line == 3
     with pytest.raises(DocumentError, match="not valid TOML") as caught:

@@ -18,7 +18,7 @@ def test_missing_package_names_the_extra():
 
 
 def test_the_package_is_named_not_its_module():
-    with pytest.raises(MissingExtra, match="the package 'no_such_package_here' is needed"):
+    with pytest.raises(MissingExtra, match="the optional package 'no_such_package_here' is required"):
         load("no_such_package_here.inside", "logs")
 
 

@@ -157,11 +157,11 @@ export interface WrenchTable {
   axes?: "sensor" | "base" | "?" | null;
   of?: "sensor" | "tool" | "?" | null;
   bias?: "auto" | "constant" | "steps" | "linear" | "walk" | "?" | null;
-  motion?: "rest" | "moving" | "?" | null;
   moment?: "N m" | "N mm" | "N cm" | "?" | null;
   columns?: (string | "?")[] | null;
   rotation?: (string | "?")[] | null;
   rotation_as?: "xyzw" | "wxyz" | "rpy" | "vector" | "matrix" | "?" | null;
+  motion?: "rest" | "moving" | "?" | null;
   [key: string]: unknown;
 }
 
@@ -1082,16 +1082,6 @@ export const OPTIONS = {
       ],
       "default": "auto"
     },
-    "motion": {
-      "help": "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
-      "unit": "",
-      "type": "choice",
-      "choices": [
-        "rest",
-        "moving"
-      ],
-      "default": null
-    },
     "moment": {
       "help": "Unit of the moments.",
       "unit": "",
@@ -1127,6 +1117,16 @@ export const OPTIONS = {
         "matrix"
       ],
       "default": "xyzw"
+    },
+    "motion": {
+      "help": "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "rest",
+        "moving"
+      ],
+      "default": null
     }
   }
 } as const;

@@ -144,7 +144,7 @@ def test_what_the_rules_divide_stays_in_letters(letters):
     assert relations["MXR2"] == "MX2 - sin(TH2)*tan(ALF2)*(MZ2 + MZ3) + D3*M3"
     assert relations["MYR2"] == "MY2 - cos(TH2)*tan(ALF2)*(MZ2 + MZ3)"
     assert not any(found.is_numeric)
-    assert "holds where cos(ALF2) is not 0" in str(found)
+    assert "valid where cos(ALF2) is not 0" in str(found)
     assert r"\cos(\mathit{ALF}_{2}) &\neq 0" in found.to_latex() and r"\tan(\mathit{ALF}_{2})" in found.to_latex()
     assert found.to_dict()["divisors"] == ["cos(ALF2)"]
     redrawn = found.certificate.redrawn

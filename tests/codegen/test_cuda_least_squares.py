@@ -245,7 +245,7 @@ def test_few_and_many_entries_for_the_memory_of_a_block(puma):
     assert small.bytes <= 99 * 1024 and small.samples < SumsKernel(program, GRAM).samples
     least = SumsKernel(program, GRAM, shared=20 * 1024)
     assert least.samples == 8 and least.slices < Tuning().warps and least.bytes <= 20 * 1024
-    with pytest.raises(MinertiaError, match="too many for the 4 kB of memory"):
+    with pytest.raises(MinertiaError, match="too many for the 4 kB of shared memory"):
         _ = SumsKernel(program, GRAM, shared=4096).samples
 
 

@@ -235,7 +235,7 @@ def test_joint_that_cannot_move():
     with pytest.raises(Infeasible, match=f"joint '{joints[1].name}' cannot move"):
         motion_limits(replace(robot, joints=tuple(joints)))
     joints[1] = replace(joints[1], limits=Limits(velocity=0.0))
-    with pytest.raises(Infeasible, match="velocity is 0"):
+    with pytest.raises(Infeasible, match="its velocity limit is 0"):
         motion_limits(replace(robot, joints=tuple(joints)))
 
 

@@ -74,7 +74,7 @@ def test_a_motion_keeps_its_jerk(family):
 def test_what_limits_a_motion_that_cannot_be_is_named():
     robot = read_robot("planar2r")
     limits = motion_limits(robot).with_jerk([1e-8, 50.0])
-    with pytest.raises(Infeasible, match="under its limit of jerk"):
+    with pytest.raises(Infeasible, match="under its jerk limit"):
         excite(robot, Fourier(6.0, 3), limits=limits, optimality=PLAIN, search=QUICK)
 
 

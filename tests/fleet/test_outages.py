@@ -65,7 +65,7 @@ def test_a_scheduler_killed_in_the_middle_is_named_and_the_next_run_goes_on(
         head.wait()
 
     monkeypatch.setattr(engine, "FOUND_AGAIN", 1.0)
-    with pytest.raises(MinertiaError, match=rf"the Dask scheduler at '{address}' does not answer any more.*run the"):
+    with pytest.raises(MinertiaError, match=rf"the Dask scheduler at '{address}' no longer answers.*run the"):
         fleet.add(folder / "logs", scheduler=address, tell=kill)
     assert not [own for own in caplog.records if own.name.startswith("distributed")]  # we said it already
     kept = contents(fleet)
@@ -214,7 +214,7 @@ def test_a_server_that_goes_in_the_middle_leaves_a_store_that_the_next_run_compl
         if len(done) == 2:
             server.stop()
 
-    with pytest.raises(Outage, match="s3://outage/store: it cannot be reached"):
+    with pytest.raises(Outage, match="s3://outage/store: the storage cannot be reached"):
         fleet.add(folder / "logs", workers=0, tell=stop)
     again = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
     again.start()

@@ -24,7 +24,7 @@ from tests.identification.logs import motion
 from tests.test_house_rules import SPACES, public
 
 PUMA = mi.read_robot("puma560")
-TAKES_NAMES = {"identify", "draft_campaign"}
+TAKES_NAMES = {"identify", "draft_campaign", "read_campaign"}
 STATES: dict[str, int] = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "gravity_torques": 1, "velocity_torques": 2, "mass_matrix": 1,
     "kinetic_energy": 2, "potential_energy": 1, "torque_regressor": 3, "coriolis_matrix": 2, "jacobian": 1,

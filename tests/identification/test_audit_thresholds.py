@@ -190,7 +190,7 @@ def test_values_that_are_not_numbers():
     tau[[10, 20, 21, 22, 40], 1] = np.nan
     found = told(recorded(tau=tau))["not a number"]
     assert [(f.channel, f.row) for f in found] == [("tau2", 11)]
-    assert found[0].text == "not a number in rows 21 to 23, 3 runs in all"
+    assert found[0].text == "not a number in rows 21 to 23, 3 intervals in total"
 
 
 @pytest.mark.parametrize(("held", "is_told"), [(2, False), (3, True)])

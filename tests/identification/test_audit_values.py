@@ -122,7 +122,9 @@ def test_spikes_stand_out_of_the_noise(size, is_told):
     assert not found or found[0].text.startswith("1 spike, the largest")
 
 
-@pytest.mark.parametrize(("bad", "text"), [([5, 6], "in rows 6 to 7"), ([5, 9, 10], "in rows 10 to 11, 2 runs in all")])
+@pytest.mark.parametrize(
+    ("bad", "text"), [([5, 6], "in rows 6 to 7"), ([5, 9, 10], "in rows 10 to 11, 2 intervals in total")]
+)
 def test_runs_of_no_numbers_are_counted(bad, text):
     m = motion()
     q = m["q"].copy()

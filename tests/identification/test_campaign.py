@@ -19,7 +19,9 @@ from minertia.identification.campaigns.new import new_campaign
 from minertia.identification.campaigns.options import (
     CalibrationOptions,
     Command,
+    ContactOptions,
     ElasticJoints,
+    FloatingOptions,
     Floor,
     MeasureColumns,
     Repairs,
@@ -450,6 +452,8 @@ def unusual_values(folder: Path) -> dict[str, Any]:
             MeasureColumns("same_point", groups=("place",), of="socket", within=("place",), apart=0.05),
         ),
         "calibration": CalibrationOptions(("zeros",), "hand", zeros="controller"),
+        "floating": FloatingOptions("base", "w{k}", "a{k}", (0.1, 0.0, 0.0), "att{k}"),
+        "contacts": (ContactOptions("foot", "hand", (0.0, 0.1, 0.0), 0.02, "surface", "c", "f{k}", "m{k}", "base"),),
         "wrench": WrenchOptions("hand", "base", "tool", "linear", "N mm", tuple("abcdef"), tuple("wxyz")),
     }
     new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]

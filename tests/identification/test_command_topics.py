@@ -139,8 +139,8 @@ def test_motors_of_unitree(tmp_path):
 @pytest.mark.parametrize(
     "change, said",
     [
-        (lambda q: [point(q), point(q)], "holds 2 points"),
-        (lambda q: [], "holds 0 points"),
+        (lambda q: [point(q), point(q)], "contains 2 points"),
+        (lambda q: [], "contains 0 points"),
         (lambda q: [point(q[:1])], "1 positions for 2 joints"),
     ],
 )

@@ -482,7 +482,7 @@ def test_a_rival_that_explains_nothing_is_no_praise():
         {"nominal with fitted friction": (residuals(1.38),), "published": (residuals(0.048),)},
     )  # fmt: skip
     reasons = verdict(evidence).reasons
-    assert "nominal with fitted friction leaves 138 % of the effort there" in reasons
+    assert "nominal with fitted friction has a relative residual of 138 % there" in reasons
     assert "comparable with published there (4.8 %)" in reasons
     assert verdict(evidence).is_good
     worse = replace(evidence, rivals={"published": (residuals(0.03),)})

@@ -73,9 +73,11 @@ def test_degrees(tmp_path):
 def test_one_episode_need_not_be_named_and_several_must(tmp_path):
     assert len(read_recording(dataset(tmp_path / "one", 1), robot(), effort=False)) == COUNT
     path = dataset(tmp_path / "several", 3)
-    with pytest.raises(RecordingError, match=r"holds episodes 0, 1, 2 ...; choose one with episode = 0 in \[columns\]"):
+    with pytest.raises(
+        RecordingError, match=r"contains episodes 0, 1, 2 ...; choose one with episode = 0 in \[columns\]"
+    ):
         read_recording(path, robot(), effort=False)
-    with pytest.raises(RecordingError, match="there is no episode 7; the file holds"):
+    with pytest.raises(RecordingError, match="there is no episode 7; the file contains"):
         read_recording(path, robot(), ColumnMap(episode=7), effort=False)
 
 

@@ -93,7 +93,7 @@ def test_broken_files_of_every_format(tmp_path: Path):
 def test_mixed_lengths(tmp_path: Path):
     m = motion()
     np.savez(tmp_path / "run.npz", t=m["t"], q=m["q"], tau=m["tau"][:-7])
-    with pytest.raises(RecordingError, match=r"column 'tau1', row 1994: has 1993 rows where 't' has 2000"):
+    with pytest.raises(RecordingError, match=r"column 'tau1', row 1994: has 1993 rows, but 't' has 2000"):
         read_recording(tmp_path / "run.npz", ROBOT)
 
 

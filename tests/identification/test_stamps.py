@@ -90,9 +90,9 @@ def test_other_stamps_are_no_bursts(seed: int) -> None:
 
 
 def test_equal_stamps_get_a_sentence() -> None:
-    with pytest.raises(RecordingError, match=r"all 5000 stamps are equal \(12.5 s\).*rate_hz"):
+    with pytest.raises(RecordingError, match=r"all 5000 time stamps are equal \(12.5 s\).*rate_hz"):
         repaired(recording(np.full(ROWS, 12.5)))
-    with pytest.raises(RecordingError, match=r"only 14 different stamps, 3 s apart.*rate_hz"):
+    with pytest.raises(RecordingError, match=r"only 14 different time stamps, 3 s apart.*rate_hz"):
         repaired(recording(np.floor(EVEN / 3.0) * 3.0))
     assert [f.check for f in audit(recording(np.zeros(ROWS))) if f.level == "error"] == ["clock"]
 

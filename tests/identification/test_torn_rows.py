@@ -100,7 +100,7 @@ def test_blanks_between_values(tmp_path):
     path = write_csv(tmp_path / "run.txt", table(motion(2), q="q", tau="tau"), " ")
     tear(path, {7: lambda cells: cells[0] + " 1", 8: lambda cells: " ".join([*cells, *cells])})
     assert read_recording(path, ROBOT, drop_torn=True).torn == (7, 8)
-    with pytest.raises(RecordingError, match=r"2 rows are torn \(7, 8\)"):
+    with pytest.raises(RecordingError, match=r"2 rows are malformed \(7, 8\)"):
         read_recording(path, ROBOT)
 
 

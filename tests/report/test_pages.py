@@ -287,7 +287,7 @@ def test_a_notebook_shows_robots_and_results_in_frames(chromium: Any, found: Sim
 
 
 def test_what_has_no_page_is_named() -> None:
-    with pytest.raises(InputError, match="no page of 'int'.*Robot"):
+    with pytest.raises(InputError, match="no page for 'int'.*Robot"):
         mi.show(3)
 
 

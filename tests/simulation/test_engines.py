@@ -78,7 +78,7 @@ def test_mujoco_has_motors_that_turn_with_several_joints():
 
 def test_what_mujoco_has_no_place_for_is_named():
     pytest.importorskip("mujoco")
-    with pytest.warns(mi.simulation.UnsupportedPartWarning, match=r"MuJoCo: joint .*has no place for .*\(FS1"):
+    with pytest.warns(mi.simulation.UnsupportedPartWarning, match=r"MuJoCo: joint .*cannot represent .*\(FS1"):
         mi.to_mujoco(PUMA.with_parameters({"FS1": 0.4}, {"FS1": {"velocity": 0.1}}))
 
 

@@ -26,7 +26,7 @@ def test_two_meshes_of_one_name(tmp_path: Path) -> None:
     project = Project(tmp_path)
     first = dropped(project, "mesh", "link1.stl", "solid visual")
     second = dropped(project, "mesh", "Link1.STL", "solid collision")
-    with pytest.raises(InputError, match=r"two meshes are called .*names of their own"):
+    with pytest.raises(InputError, match=r"two meshes are called .*unique names"):
         dropped(project, "robot", "arm.urdf", ROBOT.format(first="link1.stl", second="link1.stl"), (first, second))
     assert not [file for file in project.files() if file.kind == "robot"]
 
@@ -35,7 +35,7 @@ def test_one_mesh_for_two_paths(tmp_path: Path) -> None:
     """It may be either of them."""
     project = Project(tmp_path)
     only = dropped(project, "mesh", "link1.stl", "solid visual")
-    with pytest.raises(InputError, match=r"names both 'package://arm/visual/link1.stl' and .*collision/link1.stl'"):
+    with pytest.raises(InputError, match=r"refers to both 'package://arm/visual/link1.stl' and .*collision/link1.stl'"):
         dropped(project, "robot", "arm.urdf", ROBOT.format(first="link1.stl", second="link1.stl"), (only,))
     assert not [file for file in project.files() if file.kind == "robot"]
 

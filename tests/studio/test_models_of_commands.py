@@ -73,7 +73,7 @@ def test_a_result_of_such_a_model_says_so(folder: Path) -> None:
     assert reasons(ProjectNow(project), "validate", made_of, lambda name: []) == []
     (folder / "a.csv").write_text("t,q1\n")
     (why,) = reasons(ProjectNow(project), "validate", made_of, lambda name: [])
-    assert why == "made of the model result/model.toml, made before a.csv changed"
+    assert why == "computed from the model result/model.toml, computed before a.csv changed"
 
 
 def test_models_that_say_nothing_or_nonsense_are_shown(folder: Path) -> None:

@@ -115,14 +115,14 @@ def test_a_campaign_from_an_empty_folder_to_a_model_and_code(c, folder, arm):
 def test_wrong_files_get_a_sentence_and_leave_nothing(c, folder, arm):
     before = sorted(p.name for p in folder.rglob("*"))
     wrong = [
-        ("robot", "arm.exe", b"MZ", "ending"),
+        ("robot", "arm.exe", b"MZ", "extension"),
         ("robot", "arm.urdf", b"<robot xmlns:xacro='x'><xacro:include filename='/etc/passwd'/></robot>", "xacro"),
         ("robot", "arm.xml", b"<mujoco><include file='other.xml'/></mujoco>", "include"),
         ("robot", "arm.urdf", b"<robot><mesh filename='/etc/passwd'/></robot>", "outside"),
         ("robot", "arm.urdf", b"<robot><mesh filename='package://a/../../b.stl'/></robot>", "outside"),
         ("robot", "arm.urdf", b"<robot><mesh filename='&#47;etc&#x2F;passwd'/></robot>", "outside"),
         ("robot", "arm.urdf", b'<robot><mesh filename="\'/../../etc"/></robot>', "outside"),
-        ("log", "run.pkl", b"\x80\x04.", "ending"),
+        ("log", "run.pkl", b"\x80\x04.", "extension"),
     ]
     for kind, title, content, word in wrong:
         answer = c.post("/api/uploads", params={"kind": kind, "title": title}, content=content)

@@ -1,6 +1,6 @@
 """Relations between links whose relative orientation is kept constant by loop closures or mimic joints.
 
-See theory, equations 43 to 46.  The relations are found at random states that satisfy the loop
+See theory, eqs. 43 to 46.  The relations are found at random states that satisfy the loop
 closures; callers verify them at other states and other values of the symbols.
 """
 
@@ -107,7 +107,7 @@ class _Pair(NamedTuple):
 
 
 def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
-    """Yield the unidentifiable combination of first moments of a planar parallelogram (theory, equation 45).
+    """Yield the unidentifiable combination of first moments of a planar parallelogram (theory, eq. 45).
 
     Each pair of opposite sides contributes a first moment perpendicular to the kept link's edge: added to
     the far link and subtracted from the kept link.  The relation is the sum over both pairs.
@@ -127,7 +127,7 @@ def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
 def _swung_moments(robot: Robot, cut: Cut, R: Array, axes: Axes) -> Iterator[Relation]:
     """Relations of first moments of links hinged on a carrier that rotates about one direction u.
 
-    See theory, equation 46.  The edge e between the two hinges lies in the plane of u and the hinge axis z.
+    See theory, eq. 46.  The edge e between the two hinges lies in the plane of u and the hinge axis z.
     A first moment m of one link, minus m on the other link, minus c (m z' + z m') in the inertia of that
     other link has no effect; c = (e . e) (u . z) / (u . e).
     """

@@ -47,7 +47,7 @@ class Redrawn:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Certificate:
-    """Numerical verification of a set of base parameters on random states (theory, equation 22).
+    """Numerical verification of a set of base parameters on random states (theory, eq. 22).
 
     rank: rank of the whole regressor.  gap: ratio of the smallest nonzero singular value to the largest one
     that counts as zero, or to the measured rounding error (columns scaled to length 1).  error: largest

@@ -89,7 +89,7 @@ def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int)
 def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
     """Rule 2, for a prismatic axis parallel to the axis of r1: MZ has no effect; regroup MX and MY.
 
-    MX and MY are regrouped into the parent and into ZZ of the nearest revolute joint (theory, equation 16).
+    MX and MY are regrouped into the parent and into ZZ of the nearest revolute joint (theory, eq. 16).
     """
     joint, x = robot.joints[j], links[j]
     parent = joint.parent
@@ -108,7 +108,7 @@ def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
 def _rule_3(x: Forms, u: Vec, values: Mapping[str, float]) -> None:
     """Rule 3, for a prismatic axis not parallel to the axis of r1: eliminate one first moment.
 
-    u: direction of the axis of r1 in this frame.  See theory, equation 17.  The eliminated moment is the
+    u: direction of the axis of r1 in this frame.  See theory, eq. 17.  The eliminated moment is the
     last one whose component of u is large enough to divide by, also at the values of the symbols.
     """
     sizes = [abs(float(evaluate(s, values))) for s in u]

@@ -62,7 +62,7 @@ def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
 def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
     """Relation of the inertias w z' + z w', w = z x e, over all links of a planar loop of revolute joints.
 
-    z: common axis of the joints.  e: edge of each link (theory, equation 42).  The sum has no effect.
+    z: common axis of the joints.  e: edge of each link (theory, eq. 42).  The sum has no effect.
     With the angular velocity omega of each link, loop closure gives the sum of (omega . z) e = 0, and the
     components of omega in the plane are common to all links.
     """

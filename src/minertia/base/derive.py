@@ -41,7 +41,7 @@ def base_parameters(
     keep: Sequence[str] = (),
     seed: int = 0,
 ) -> BaseParameters:
-    """Derive the base parameters of a robot (theory, equation 13), with symbolic relations and a rank certificate.
+    """Derive the base parameters of a robot (theory, eq. 13), with symbolic relations and a rank certificate.
 
     method: "closed-form" (regrouping rules), "mlc" (minimal linear combinations) or "numeric".  rotors:
     include rotor inertias (IA).  friction: include friction and offsets (FV, FC, OFF).  gravity: gravity

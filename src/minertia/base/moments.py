@@ -1,4 +1,4 @@
-"""Relations of first moments of links with constant relative orientation in loops (theory, equation 46a).
+"""Relations of first moments of links with constant relative orientation in loops (theory, eq. 46a).
 
 A first moment has an effect through gravity and through its products with the edge vectors from the
 base to its link.  Where edges of two links lie in links with constant relative orientation, there are

@@ -230,7 +230,7 @@ class Sample:
     def error(self, kept: Sequence[int], K: Array) -> float:
         """Largest column norm of Y - Y_base K relative to `scale`, with Y_base = Y[:, kept] K[:, kept]^-1.
 
-        See theory, equation 22.  The error is infinite if the parameters of the kept columns are linearly
+        See theory, eq. 22.  The error is infinite if the parameters of the kept columns are linearly
         dependent.
         """
         kept = list(kept)

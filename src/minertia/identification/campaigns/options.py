@@ -375,18 +375,18 @@ class WrenchOptions(Declared):
         "random walk. `auto` takes the one that predicts held-out poses best.",
         choices=("auto", "constant", "steps", "linear", "walk"),
     )
-    motion: str | None = option(
-        None,
-        "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
-        choices=("rest", "moving"),
-        otherwise="moving where rows are at most 0.1 s apart and the sensor's position is known",
-    )
     moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS))
     columns: Sequence[str] | None = option(
         None, "Columns of force and moment.", length=6, otherwise="fx fy fz tx ty tz, and other common names"
     )
     rotation: Sequence[str] = option((), "Columns of the sensor's orientation in the base.", otherwise="qx qy qz qw")
     rotation_as: str = option("xyzw", "Representation of the orientation.", choices=tuple(ROTATIONS))
+    motion: str | None = option(
+        None,
+        "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
+        choices=("rest", "moving"),
+        otherwise="moving where rows are at most 0.1 s apart and the sensor's position is known",
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
