@@ -55,7 +55,7 @@ class Effect:
     where one must be given; signed: constants that need not be positive; scan: values that are tried for a
     constant that is not given.  is_standard: whether every robot has a column for it.  has_twin: whether a
     motor coupled to several joints can have it as well.  acts_alone: whether it must be specified for one
-    joint at a time.  is_bounded: whether |shape| is at most 1, so that effort limits can account for it.
+    joint at a time.  is_bounded: whether `abs(shape)` is at most 1, so that effort limits can account for it.
     is_dry: dry friction, discontinuous in the direction of motion (shape = 0 at direction 0), which holds a
     joint at standstill: simulations use its shapes at the directions 1 and -1 as bounds; all other effects
     are smooth.  fleet: "day" or "robot" where records of fleets have a column for it that is free on each day
