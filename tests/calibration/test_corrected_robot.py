@@ -125,7 +125,8 @@ def test_an_excitation_trajectory_of_the_corrected_robot_holds_its_limits(folder
     path = next(p for p in (tmp_path / "motion").glob("*.csv"))
     table = np.genfromtxt(path, delimiter=",", names=True, comments="#")
     q, qd, qdd = (
-        np.column_stack([table[n] for n in table.dtype.names if n.startswith(f"{kind}_")]) for kind in ("q", "qd", "qdd")
+        np.column_stack([table[n] for n in table.dtype.names if n.startswith(f"{kind}_")])
+        for kind in ("q", "qd", "qdd")
     )
     assert np.abs(pinocchio_torques(folder, q, qd, qdd)).max() < 121
 

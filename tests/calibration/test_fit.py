@@ -89,6 +89,16 @@ def test_values_do_not_depend_on_where_the_instrument_stands(name):
     assert np.abs(found.values - truth[found.active])[own].max() < 1e-9
 
 
+def test_corrections_of_prismatic_joints_are_lengths():
+    chain = arm("stanford")
+    postures, _, _ = planted(chain, 20, 1)
+    columns = tuple(joint_columns(chain, ("gear", "sag"), postures.q, np.array([0.0, 0, -9.81])))
+    units = GeometryRows(chain, postures, columns).layout(("gear", "sag")).units
+    assert (units["K2"], units["K3"], units["DZ3"], units["RX2"]) == ("rad", "m", "m", "rad")
+    sag = {column.name: column.joint for column in columns if column.group == "sag"}
+    assert all(units[name] == ("m" if joint == 2 else "rad") for name, joint in sag.items())
+
+
 def test_noise_of_readings_and_of_joints_are_told_apart():
     chain = arm()
     postures, _, _ = planted(chain, 100, 3, readings=2e-5, joints=1e-4)

@@ -36,7 +36,7 @@ def turning_and_sliding(robot):
 
 
 def drawn_robots(rng, amount):
-    """(chain, tip): thirds with general placements, right angles and a mixture; measured on the last axis and off it."""
+    """(robot, tip): thirds of general placements, right angles and a mixture; measured on the last axis and off it."""
     for k in range(amount):
         robot = random_robot(rng, int(rng.integers(3, 8)), STYLES[k % 3])
         yield robot, "tool" if k % 2 else None

@@ -261,7 +261,7 @@ def relation_error(found: GeometricBase, relation: Linear, seed: int = 1) -> flo
 
 
 def values_of(chain: Chain, measure: str) -> dict[str, float]:
-    """Values of the symbols of relations at the certificate's postures: those of the robot, and of the camera's place."""
+    """Values of the symbols in relations at the postures of the certificate, with the place of the camera."""
     R, p = chain.nominal[0, :3, :3], chain.nominal[0, :3, 3]
     place = R.T @ (p + KINDS[measure].ahead)
     camera = {name: float(x) for symbol, x in zip(CAMERA_PLACE, place, strict=True) for ((name, _),) in symbol.terms}
