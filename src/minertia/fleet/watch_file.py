@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -22,6 +22,7 @@ from minertia.fleet.levels import Levels
 from minertia.fleet.programs import ProgramState
 from minertia.fleet.streams import Learnt, LevelStream, RobotBasis, RobotStreams, StreamType
 from minertia.fleet.watch import FORMAT, EvidenceGroup, TypeBasis, WatchedRobot, WatchState
+from minertia.io.documents import json_document
 from minertia.io.extras import load
 
 TYPE = b"type"  # key of the metadata
@@ -54,7 +55,7 @@ def parsed_state(data: bytes, layout: EvidenceLayout, kind: StreamType) -> Watch
     """State of a type from its bytes; raises any error if they are damaged or of another format."""
     parquet = load("pyarrow.parquet", "logs")
     table = parquet.ParquetFile(io.BytesIO(data), page_checksum_verification=True).read()
-    said = json.loads(table.schema.metadata[TYPE])
+    said = json_document(table.schema.metadata[TYPE].decode())
     if said["format"] != FORMAT:
         return WatchState()
     calibration = {joint: DayEffects(**{**own, "omega": tuple(own["omega"])}) for joint, own in said["effects"].items()}
@@ -65,7 +66,7 @@ def parsed_state(data: bytes, layout: EvidenceLayout, kind: StreamType) -> Watch
     for name, text, cell in zip(
         table.column("robot").to_pylist(), table.column("said").to_pylist(), table.column("numbers"), strict=True
     ):
-        one = _Row(json.loads(text), np.frombuffer(cell.as_buffer(), np.float64))
+        one = _Row(json_document(text), np.frombuffer(cell.as_buffer(), np.float64))
         bases[name] = one.basis()
         robots[name] = one.robot(name, bases[name], layout)
     return WatchState(TypeBasis(said["key"], learnt, bases, calibration), robots)
@@ -88,17 +89,17 @@ def _row(basis: RobotBasis, own: WatchedRobot) -> tuple[str, bytes]:
     arrays = {f"basis {name}": getattr(basis, name) for name in BASIS}
     arrays |= {f"P {k}": P for k, P in enumerate(basis.P)}
     arrays |= {"temperature": own.levels.temperature, "usual": own.program.usual}
+    arrays |= {"days": np.array(own.levels.days), "recorded": np.array(list(own.records))}
     for k, stream in enumerate(own.levels.streams):
-        arrays |= {f"{name} {k}": getattr(stream, name) for name in ("y", "V", "warm")}
+        arrays |= {f"{name} {k}": getattr(stream, name) for name in ("days", "y", "V", "warm")}
     for k, group in enumerate(own.groups):
-        arrays |= {f"{name} of {k}": getattr(group.state, name) for name in EVIDENCE}
+        arrays |= {f"{name} of {k}": getattr(group.state, name) for name in (*EVIDENCE, "starts", "days")}
     said = {
         "key": own.key,
-        "days": list(own.levels.days),
-        "records": list(own.records.items()),
+        "records": " ".join(own.records.values()),
         "basis": {"window": basis.window, "load": basis.load, "heat": basis.heat, "reasons": basis.reasons},
         "program": {"count": own.program.count, "name": own.program.name, "changes": own.program.changes},
-        "streams": [[s.joint, s.days.tolist()] for s in own.levels.streams],
+        "streams": [s.joint for s in own.levels.streams],
         "groups": [_group_said(group) for group in own.groups],
         "arrays": {name: array.shape for name, array in arrays.items()},
     }
@@ -107,13 +108,7 @@ def _row(basis: RobotBasis, own: WatchedRobot) -> tuple[str, bytes]:
 
 def _group_said(group: EvidenceGroup) -> dict[str, Any]:
     state = group.state
-    return {
-        "joints": group.joints,
-        "day": state.day,
-        "marks": state.marks,
-        "starts": state.starts.tolist(),
-        "days": state.days.tolist(),
-    }
+    return {"joints": group.joints, "day": state.day, "marks": state.marks}
 
 
 class _Row:
@@ -141,26 +136,29 @@ class _Row:
         """Robot after its days so far."""
         program = self.said["program"]
         changes = tuple((day, note) for day, note in program["changes"])
-        streams = tuple(self._stream(name, k, *own) for k, own in enumerate(self.said["streams"]))
+        streams = tuple(self._stream(name, k, joint) for k, joint in enumerate(self.said["streams"]))
         levels = RobotStreams(
-            name, basis.window, streams, basis.reasons, self.arrays["temperature"], tuple(self.said["days"]),
+            name, basis.window, streams, basis.reasons, self.arrays["temperature"], tuple(self._days("days").tolist()),
             layout.efforts, basis.friction(layout),
         )  # fmt: skip
         return WatchedRobot(
             self.said["key"],
-            {day: digest for day, digest in self.said["records"]},
+            dict(zip(self._days("recorded").tolist(), self.said["records"].split(" "), strict=True)),
             levels,
             ProgramState(self.arrays["usual"], program["count"], program["name"], changes),
             tuple(self._group(k, own) for k, own in enumerate(self.said["groups"])),
         )
 
-    def _stream(self, robot: str, k: int, joint: str | None, days: Sequence[int]) -> LevelStream:
-        y, V, warm = (self.arrays[f"{part} {k}"] for part in ("y", "V", "warm"))
+    def _days(self, name: str) -> NDArray[np.int_]:
+        return self.arrays[name].astype(int)
+
+    def _stream(self, robot: str, k: int, joint: str | None) -> LevelStream:
+        days, y, V, warm = self._days(f"days {k}"), *(self.arrays[f"{part} {k}"] for part in ("y", "V", "warm"))
         none = np.zeros((len(days), y.shape[1], 0))
-        return LevelStream(robot, joint, np.array(days, int), y, V, warm, none, np.zeros((0, 0)))
+        return LevelStream(robot, joint, days, y, V, warm, none, np.zeros((0, 0)))
 
     def _group(self, k: int, own: Mapping[str, Any]) -> EvidenceGroup:
         x, P, response, A, B, raw, e, e_raw = (self.arrays[f"{name} of {k}"] for name in EVIDENCE)
-        starts, days = np.array(own["starts"], int), np.array(own["days"], int)
+        starts, days = self._days(f"starts of {k}"), self._days(f"days of {k}")
         state = EvidenceState(own["day"], tuple(own["marks"]), x, P, starts, response, A, B, raw, days, e, e_raw)
         return EvidenceGroup(tuple(own["joints"]), state)
