@@ -32,7 +32,7 @@ from minertia.fleet.streams import (
     too_few,
     training,
 )
-from minertia.fleet.watch import FleetDays, HeldDays, WatchedRobot, WatchState, stream_events, watch_type
+from minertia.fleet.watch import FleetDays, FollowedRobot, HeldDays, WatchState, stream_events, watch_type
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import plural
 from minertia.version import __version__
@@ -457,7 +457,7 @@ def _borrowed(fleet: TypeFleet, state: WatchState, effects: Mapping[str, DayEffe
     ]
 
 
-def _judged(kind: str, own: WatchedRobot, listed: Sequence[RobotEvent]) -> list[JudgedStream | NotJudged]:
+def _judged(kind: str, own: FollowedRobot, listed: Sequence[RobotEvent]) -> list[JudgedStream | NotJudged]:
     """Streams of a robot with their evidence, or the reason why they are not assessed."""
     places = {joint: (group, k) for group in own.groups for k, joint in enumerate(group.joints)}
     found: list[JudgedStream | NotJudged] = []

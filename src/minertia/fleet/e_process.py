@@ -146,14 +146,14 @@ def advanced(
     streams: streams of one robot with the same days and number of levels.  effects: their day effects.
     """
     with one_thread():
-        found = _Filter(state, streams, effects, horizon)
+        found = _StreamFilter(state, streams, effects, horizon)
         for k, day in enumerate(streams[0].days.tolist()):
             if day > state.day:
                 found.add(k, int(day), int(day) >= watched_from, events)
         return found.state()
 
 
-class _Filter:
+class _StreamFilter:
     """Kalman filter of some streams, day by day; arrays have the stream as first axis."""
 
     def __init__(

@@ -105,7 +105,7 @@ class EvidenceGroup:
 
 
 @dataclass(frozen=True)
-class WatchedRobot:
+class FollowedRobot:
     """Robot after its days so far.
 
     key: digest of basis, day effects and settings.  records: digest of the records of each day.
@@ -123,7 +123,7 @@ class WatchState:
     """State of all robots of a type after a report."""
 
     basis: TypeBasis | None = None
-    robots: Mapping[str, WatchedRobot] = field(default_factory=dict)
+    robots: Mapping[str, FollowedRobot] = field(default_factory=dict)
 
 
 def type_key(kind: StreamType, options: DriftOptions, training: Training, source: FleetDays) -> str:
@@ -228,8 +228,8 @@ class _Update:
     events: Sequence[RobotEvent]
 
     def after(
-        self, robot: str, before: WatchedRobot | None, fresh: tuple[RobotStreams, ProgramState] | None
-    ) -> WatchedRobot:
+        self, robot: str, before: FollowedRobot | None, fresh: tuple[RobotStreams, ProgramState] | None
+    ) -> FollowedRobot:
         """State of a robot after all its days; fresh: its levels and program, if they were computed already."""
         key = self._key()
         if fresh is None and before is not None and before.key == key and self._is_continued(before):
@@ -246,18 +246,18 @@ class _Update:
             EvidenceGroup(tuple(s.joint or LOAD for s in own), self._advanced(None, own, marks))
             for marks, own in self._grouped(levels.streams, program)
         )
-        return WatchedRobot(key, used, _without_errors(levels), program, groups)
+        return FollowedRobot(key, used, _without_errors(levels), program, groups)
 
     def _key(self) -> str:
         effects = {joint: asdict(own) for joint, own in self.effects.items()}
         return digest_of([self.basis.key, effects, self.options.horizon])
 
-    def _is_continued(self, before: WatchedRobot) -> bool:
+    def _is_continued(self, before: FollowedRobot) -> bool:
         """Whether the earlier days are unchanged, and all further days are later."""
         last = max(before.records)
         return {d: own for d, own in self.records.items() if d <= last} == before.records
 
-    def _continued(self, robot: str, before: WatchedRobot) -> WatchedRobot | None:
+    def _continued(self, robot: str, before: FollowedRobot) -> FollowedRobot | None:
         """State with the new days added; None if streams no longer have the same days and events."""
         last = max(before.records)
         wanted = [d for d in self.records if d > last]
@@ -281,7 +281,7 @@ class _Update:
             state = self._advanced(group.state, later, own) if later and len(later[0].days) else group.state
             groups.append(replace(group, state=state))
         used = {**before.records, **{d: self.records[d] for d in days}}
-        return WatchedRobot(before.key, used, levels, program, tuple(groups))
+        return FollowedRobot(before.key, used, levels, program, tuple(groups))
 
     def _advanced(
         self, state: EvidenceState | None, streams: Sequence[LevelStream], marks: tuple[int, ...]

@@ -21,7 +21,7 @@ from minertia.fleet.evidence import EvidenceLayout
 from minertia.fleet.levels import Levels
 from minertia.fleet.programs import ProgramState
 from minertia.fleet.streams import Learnt, LevelStream, RobotBasis, RobotStreams, StreamType
-from minertia.fleet.watch import FORMAT, EvidenceGroup, TypeBasis, WatchedRobot, WatchState
+from minertia.fleet.watch import FORMAT, EvidenceGroup, FollowedRobot, TypeBasis, WatchState
 from minertia.io.documents import json_document
 from minertia.io.extras import load
 
@@ -84,7 +84,7 @@ def _type_said(basis: TypeBasis) -> dict[str, Any]:
     }
 
 
-def _row(basis: RobotBasis, own: WatchedRobot) -> tuple[str, bytes]:
+def _row(basis: RobotBasis, own: FollowedRobot) -> tuple[str, bytes]:
     """Text and numbers of one robot."""
     arrays = {f"basis {name}": getattr(basis, name) for name in BASIS}
     arrays |= {f"P {k}": P for k, P in enumerate(basis.P)}
@@ -132,7 +132,7 @@ class _Row:
         reasons = tuple((joint, why) for joint, why in own["reasons"])
         return RobotBasis((first, last), known, P, own["load"], inflation, warm, own["heat"], reasons)
 
-    def robot(self, name: str, basis: RobotBasis, layout: EvidenceLayout) -> WatchedRobot:
+    def robot(self, name: str, basis: RobotBasis, layout: EvidenceLayout) -> FollowedRobot:
         """Robot after its days so far."""
         program = self.said["program"]
         changes = tuple((day, note) for day, note in program["changes"])
@@ -141,7 +141,7 @@ class _Row:
             name, basis.window, streams, basis.reasons, self.arrays["temperature"], tuple(self._days("days").tolist()),
             layout.efforts, basis.friction(layout),
         )  # fmt: skip
-        return WatchedRobot(
+        return FollowedRobot(
             self.said["key"],
             dict(zip(self._days("recorded").tolist(), self.said["records"].split(" "), strict=True)),
             levels,
