@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.dynamics.model import inverse_dynamics
-from minertia.identification.efforts.judge import residuals_elsewhere
+from minertia.identification.efforts.judge import residuals_by
 from minertia.identification.kind import Problem
 from minertia.identification.model import Model
 from minertia.identification.signals.filtering import Motion
@@ -25,6 +25,7 @@ from minertia.simulation.proof import held_by
 
 Array = NDArray[np.float64]
 STATES = 50  # at which a file is compared with what was written
+ELSEWHERE = 200_000  # samples of a log that another program predicts one by one, of whole blocks
 Efforts: TypeAlias = Callable[[Array, Array, Array], Array]  # (N, coordinates) each
 
 
@@ -80,7 +81,7 @@ def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dic
 
     logs = problem.unseen or problem.logs
     return [
-        {**entry, "file": residuals_elsewhere(linear, log, predicted).to_dict(with_log=False)}
+        {**entry, "file": residuals_by(linear, log, predicted, ELSEWHERE)[0].to_dict(with_log=False)}
         for entry, log in zip(before, logs, strict=True)
     ]
 
