@@ -116,7 +116,8 @@ def test_points_of_a_ply_file_go_with_the_joints_beside_it(kind: str, tmp_path: 
     np.savetxt(tmp_path / "m.csv", q, delimiter=",", header=",".join(names), comments="")
     order = {"binary_little_endian": "<", "binary_big_endian": ">"}.get(kind, "")
     body = b"".join(
-        b"%.17g %.17g %.17g 7\n" % tuple(p.tolist()) if not order else p.astype(order + "f4").tobytes() + b"\x07" for p in x
+        b"%.17g %.17g %.17g 7\n" % tuple(p.tolist()) if not order else p.astype(order + "f4").tobytes() + b"\x07"
+        for p in x
     )
     head = f"ply\nformat {kind} 1.0\ncomment tracker\nelement vertex 7\n" + "".join(
         f"property float {axis}\n" for axis in "xyz"

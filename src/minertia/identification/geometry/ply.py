@@ -24,7 +24,7 @@ class _PlyHeader(NamedTuple):
     """Layout of the vertices: byte order ("" for text), their number, and name and type of each property."""
 
     order: str
-    count: int
+    number: int
     properties: list[tuple[str, str]]
 
 
@@ -62,18 +62,18 @@ def _header(lines: list[str], path: Path) -> _PlyHeader:
 
 
 def _text_vertices(header: _PlyHeader, body: bytes, path: Path) -> dict[str, Array]:
-    lines, width = body.decode("ascii", errors="replace").splitlines()[: header.count], len(header.properties)
+    lines, width = body.decode("ascii", errors="replace").splitlines()[: header.number], len(header.properties)
     try:
         table = np.array([[float(word) for word in line.split()[:width]] for line in lines], ndmin=2)
     except ValueError:
         raise RecordingError("a vertex has a cell that is not a number, or too few", file=path) from None
-    if table.shape != (header.count, width):
-        raise RecordingError(f"the header announces {header.count} vertices; the file has {len(lines)}", file=path)
+    if table.shape != (header.number, width):
+        raise RecordingError(f"the header announces {header.number} vertices; the file has {len(lines)}", file=path)
     return {name: table[:, k] for k, (name, _) in enumerate(header.properties)}
 
 
 def _binary_vertices(header: _PlyHeader, body: bytes, path: Path) -> np.ndarray:  # type: ignore[type-arg]
     layout = np.dtype([(name, header.order + kind) for name, kind in header.properties])
-    if len(body) < header.count * layout.itemsize:
-        raise RecordingError(f"the file ends before its {header.count} vertices", file=path)
-    return np.frombuffer(body, layout, header.count)
+    if len(body) < header.number * layout.itemsize:
+        raise RecordingError(f"the file ends before its {header.number} vertices", file=path)
+    return np.frombuffer(body, layout, header.number)
