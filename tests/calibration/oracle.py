@@ -76,7 +76,7 @@ class Oracle:
         q = np.where(np.arange(TIMES)[:, None] == 0, q, self.rng.permuted(q, axis=0))
         goal = np.repeat(self._tool(q[:, 0])[:, :3, 3], TIMES, axis=0)
         flat, left = q.reshape(-1, self.chain.n), np.arange(PLACES * TIMES)
-        for _ in range(300):
+        for _ in range(60):
             miss = goal[left] - self._tool(flat[left])[:, :3, 3]
             far = np.linalg.norm(miss, axis=1) > 2e-15
             left, miss = left[far], miss[far]

@@ -14,7 +14,7 @@ from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut,
 from minertia.robot.corrections import SHAPES
 
 GAIN = 0.03  # part of the error that a level must take away to be worth its unknowns
-EVIDENT = 10.0  # gain of the log likelihood of a level; planted arms: 4 and less were mistaken, 21 and more right
+EVIDENT = 10.0  # gain of the log likelihood of a level; chosen on 39 planted arms of two to four places
 MOST_POSTURES = 200  # in the fits that judge levels
 
 
@@ -39,11 +39,10 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
-    """Select the first levels of `levels`, as far as they clearly reduce the error in most held-out regions.
+    """Select the first levels of `levels`, as far as held-out regions or the likelihood support them (`_Support`).
 
     Each level is added to all before it; of compliance and sag only the better one is used.  None is selected
-    if the total reduction is too small.  Corrections of joint positions are selected by the likelihood of all
-    readings (`_Support`).  nominal: fit of base and tool alone.
+    if the total reduction is too small.  nominal: fit of base and tool alone.
     """
     some = thinned(problem)
     region = regions(some)
@@ -58,7 +57,7 @@ def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -
         now = (*(p for p in prefix if not (p == "compliance" and level == "sag")), level)
         found = left_out(some, groups_of(now), region, last)
         tried.append((now, found))
-        if support.is_clear(now, found, taken, best) if _is_of_joints(level) else is_better(found, best):
+        if support.is_clear(now, found, taken, best):
             taken, best = now, found
         if level != "sag" or "compliance" not in prefix or found.rms < last.rms:
             prefix, last = now, found
@@ -78,17 +77,12 @@ def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:
     return capped(new.sizes) < (1 - GAIN) * capped(old.sizes) and wins > 0.5
 
 
-def _is_of_joints(level: str) -> bool:
-    """Whether a level corrects joint positions, not frames."""
-    return set(LEVELS[level]) <= set(SHAPES)
-
-
 class _Support:
-    """Support of corrections of joint positions by the likelihood of all readings.
+    """Support of levels by held-out regions, or by the likelihood of all readings.
 
-    Where few places were measured, a fit without one of them says little of a fit of all: it extrapolates.  The
-    sizes of these corrections are estimated, so that they vanish if unsupported, and held-out regions need only not
-    speak against them.
+    Of two regions each is predicted by a fit of the other alone, which extrapolates and says little of a fit of
+    both: then the likelihood decides.  It may also add corrections of joint positions where regions are undecided:
+    their sizes are estimated, so that they vanish if unsupported.
     """
 
     def __init__(self, problem: GeometryRows, nominal: GeometryFit) -> None:
@@ -103,11 +97,12 @@ class _Support:
     def is_clear(
         self, levels: tuple[str, ...], new: RegionsLeftOut, taken: tuple[str, ...], old: RegionsLeftOut
     ) -> bool:
-        """Whether the likelihood clearly supports levels over those taken, and held-out regions allow them."""
-        frames = {level for level in levels if not _is_of_joints(level)}
-        is_allowed = frames <= set(taken) and capped(new.sizes) < (1 + GAIN) * capped(old.sizes)
-        if not is_allowed and not is_better(new, old):
-            return False
+        """Whether levels are better supported than those taken."""
+        if len(new.by_region) > 2:
+            frames = {level for level in levels if not set(LEVELS[level]) <= set(SHAPES)}
+            is_undecided = frames <= set(taken) and capped(new.sizes) < (1 + GAIN) * capped(old.sizes)
+            if is_better(new, old) or not is_undecided:
+                return is_better(new, old)
         return self.evidence(levels) - self.evidence(taken) > EVIDENT
 
 
