@@ -144,6 +144,22 @@ def test_sag_that_is_planted_is_found():
     assert rms(problem.errors(problem.fit(GEOMETRY))) > 1e-4
 
 
+@pytest.mark.parametrize("size", [0.0, 5e-4])
+def test_two_places_are_judged_by_all_readings(size):
+    """Postures around two of them: sag is found where it is planted, and not where it is not."""
+    chain, rng = arm(), np.random.default_rng(3)
+    postures, _, state = planted(chain, 60, 8)
+    places = np.repeat([0, 1], 30)
+    q = rng.uniform(-1.2, 1.2, (2, chain.n))[places] + 0.4 * rng.normal(size=(60, chain.n))
+    columns = tuple(joint_columns(chain, ("sag",), q, np.array([0, 0, -9.81])))
+    layout = GeometryRows(chain, replace(postures, q=q), columns).layout(("sag",))
+    tool = layout.moved(type(state)(state.placements, size * rng.normal(size=len(columns)), state.own)).tool
+    for measure, own in zip(postures.measures, state.own, strict=True):
+        measure.values[:] = tool[:, :3, :3] @ own + tool[:, :3, 3] + 2e-5 * rng.normal(size=(60, 3))
+    rows = GeometryRows(chain, replace(postures, q=q), columns, places)
+    assert levels_of(rows, ("zeros", "geometry", "sag")) == ("zeros", "geometry", "sag")[: 3 if size else 2]
+
+
 def yielding(chain, seed, masses=1.0):
     """Readings of an arm whose joints yield to gravity, its compliances [rad/(N m)] and state; masses: of the file."""
     postures, _, state = planted(chain, 80, seed)
