@@ -200,7 +200,7 @@ def convert(
     *,
     snap: Snap = None,
     stage: StageOptions,
-    exports: ExportOptions = ExportOptions(),
+    programs: ExportOptions = ExportOptions(),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -215,8 +215,8 @@ def convert(
     from minertia.robot.files import write_robot
     from minertia.robot.targets import STAGES, target_of
 
-    if exports.export:
-        _convert_for(source, target, exports.export, force=force, as_json=as_json, is_plain=template is None)
+    if programs.export:
+        _convert_for(source, target, programs.export, force=force, as_json=as_json, is_plain=template is None)
         return
     kind, is_stage = target_of(target), target.suffix.lower() in STAGES
     of_source = stage if Path(source).suffix.lower() in STAGES else None

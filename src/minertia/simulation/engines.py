@@ -44,12 +44,12 @@ def pinocchio_package() -> Any:
     return load("pinocchio", "pinocchio")
 
 
-def newton_package() -> Any:
-    """Import Newton, which reads USD stages; its messages at start are suppressed."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        newton = load("newton", "newton")
-        load("warp", "newton").config.quiet = True
-    return newton
+def newton_model(file: Path) -> Any:
+    """Model that Newton makes of a USD stage, in memory of the processor; its messages are suppressed."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        builder = load("newton", "newton").ModelBuilder()
+        builder.add_usd(str(file))
+        return builder.finalize(device="cpu")
 
 
 def fmu_instance(path: Path) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ from minertia.robot.inertia import from_com
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 from minertia.simulation.compiled import loaded_code
-from minertia.simulation.engines import fmu_instance, mujoco_package, newton_package, pinocchio_package
+from minertia.simulation.engines import fmu_instance, mujoco_package, newton_model, pinocchio_package
 
 Efforts: TypeAlias = Callable[[Array, Array, Array], Array]  # (N, coordinates) each
 
@@ -115,12 +115,9 @@ def _in_isaac_lab(file: Path, robot: Robot) -> Efforts:
 
 def _in_newton(file: Path, robot: Robot) -> Efforts:
     """Efforts of the bodies, joints and actuators that Newton makes of a USD file, with its 32-bit values."""
-    newton = newton_package()
     if robot.is_floating or any(joint.follows is not None for joint in robot.joints):
         raise UnreadableFile("only fixed-base robots of independent joints are compared with Newton")
-    builder = newton.ModelBuilder()
-    builder.add_usd(str(file))
-    there = builder.finalize(device="cpu")
+    there = newton_model(file)
     names = [label.rpartition("/")[2] for label in there.joint_label]
     mass, com, inertia, place, child, start = (
         getattr(there, key).numpy()
@@ -141,8 +138,8 @@ def _in_newton(file: Path, robot: Robot) -> Efforts:
             raise UnreadableFile(f"Newton does not have the joint '{joint.name}'")
         k = names.index(name)
         x, y, z, w = place[k, 3:]
-        R, p = np.array(quaternion_to_matrix(w, x, y, z)), place[k, :3]
-        joints.append(replace(joint, R=tuple(map(tuple, R.tolist())), p=tuple(p.tolist())))
+        pose: Any = tuple(map(tuple, quaternion_to_matrix(w, x, y, z).tolist())), tuple(place[k, :3].tolist())
+        joints.append(replace(joint, R=pose[0], p=pose[1]))
         body = child[k]
         ten = from_com(float(mass[body]), com[body].astype(float), inertia[body].astype(float))
         values |= {full_name(s, j + 1): float(v) for s, v in zip(LINK_SYMBOLS, ten, strict=True)}
