@@ -3,7 +3,9 @@
 Robot k of the even numbers serves to choose rules by, that of the odd ones to report them (`is_reported`).  Everything
 is drawn by the numbers of robot and campaign.  Friction is of other kinds than those that are fitted: Coulomb friction
 of any width, viscous friction that grows ever slower, Stribeck's excess, friction that grows with the load and changes
-with the position, ripple of gears.  The unseen motion is of another kind than the fitted ones.
+with the position, cogging.  Sensors and files have the faults of real ones: encoders on the motor side of elastic
+gears, quantised positions and efforts, efforts that come late, correlated noise, wrong masses.  Half of the logs last
+less than 9 s.  The unseen motion is of another kind than the fitted ones.
 """
 
 from __future__ import annotations
@@ -34,25 +36,29 @@ TWISTS = (0.0, np.pi / 2, -np.pi / 2, np.pi / 2, -np.pi / 2, 0.4)
 GRAVITY = (0.0, 0.0, -9.81)
 
 RATES = (100.0, 200.0, 500.0, 1000.0)  # Hz
-DURATION = (8.0, 40.0)  # s, of a fitted log
+DURATION = (2.0, 40.0)  # s, of a fitted log
+PERIODS = 0.8  # of the lowest drawn frequency in a log, at least: short logs are of fast motion
 UNSEEN = 12.0  # s
 LOGS = ((1, 0.5), (2, 0.3), (3, 0.2))  # fitted ones, and how often
 REACH = {"revolute": (0.4, 1.5), "prismatic": (0.1, 0.4)}  # rad or m, on each side
 SPEED = (0.4, 2.5)  # rad/s at an amplitude of 1
 MASSLESS = 0.15  # part of the files that have no masses
 FILE_ERROR = (0.03, 0.5)  # relative, of the file's links
+MASS_ERROR, MISWEIGHED = (0.05, 0.3), 0.3  # relative, of a mass; and part of the links that have it
 BEHIND_GEARS = 0.3  # part of the robots with torque sensors there: no rotors, a tenth of the friction
 NOISE = (0.003, 0.1)  # of an effort's size, white at the rate of the log
 SLOW_NOISE = (0.001, 0.02)  # of an effort's size, correlated over
 SLOW = (0.05, 1.0)  # s
 STEPS = (3e-6, 5e-4)  # rad or m of the encoder
 DELAY = (-1e-3, 2e-3)  # s of the efforts
+EFFORT_STEPS = (1e-4, 2e-2)  # of an effort's size
+ELASTIC, DEFLECTION = 0.4, (1e-4, 3e-3)  # part of the robots, and deflection [rad or m] of a joint at its effort's size
 EVALUATION = (4.0, 20.0)  # Hz
 FRICTION = {  # of the size of an effort, at the highest speed
     "coulomb": (0.03, 0.5),
     "viscous": (0.02, 0.4),
     "offset": (-0.1, 0.1),
-    "ripple": (0.0, 0.02),
+    "cogging": (0.0, 0.05),
     "rotor": (0.05, 0.6),
 }
 WIDTH = (0.002, 0.15)  # of the highest speed
@@ -74,6 +80,7 @@ def draw_campaign(robot: int, number: int) -> Campaign:
     own.rng.shuffle(kinds)
     count = own.rng.choice([k for k, _ in LOGS], p=[p for _, p in LOGS])
     duration = own.log(DURATION)
+    own.speed = max(own.speed, 2 * np.pi * PERIODS / duration)
     fitted = [own.record(kinds[0] if k < 2 else kinds[1], duration, 1.0, k) for k in range(count)]
     unseen = own.record(kinds[2], UNSEEN, own.uniform((0.8, 1.2)), "unseen")
     cutoff = min(own.log(EVALUATION), 0.15 * own.rate)
@@ -93,6 +100,7 @@ class _Draw:
         self.true = _perturbed(nominal, self.rng, self.uniform(FILE_ERROR))
         self.reach = np.array([self.uniform(REACH[j.kind]) for j in nominal.joints])
         self.friction = _Friction.drawn(self, nominal.n)
+        self.deflection = np.array([self.log(DEFLECTION) for _ in nominal.joints]) * (self.rng.random() < ELASTIC)
         self.rng = np.random.default_rng([SEED, robot, number])  # and to the campaign
         self.file = nominal
         if self.rng.random() < MASSLESS:
@@ -100,7 +108,7 @@ class _Draw:
         self.rate = float(self.rng.choice(RATES))
         self.centre = self.rng.uniform(-1, 1, nominal.n) * self.reach
         self.speed, self.size = self.log(SPEED), self.uniform((0.5, 1.0))
-        self.step, self.noise = self.log(STEPS), self.log(NOISE)
+        self.step, self.noise, self.effort_step = self.log(STEPS), self.log(NOISE), self.log(EFFORT_STEPS)
         self.slow_noise, self.slow, self.delay = self.log(SLOW_NOISE), self.log(SLOW), self.uniform(DELAY)
         self.efforts: Array = None
 
@@ -124,8 +132,10 @@ class _Draw:
         later = np.column_stack([np.interp(t - self.delay, t, x) for x in tau.T])
         size = self.efforts[0]
         noise = self.noise * size * self.rng.normal(size=q.shape) + self.slow_noise * size * self._slow(q.shape)
-        measured = self.step * np.round(q / self.step + self.rng.uniform(-0.5, 0.5, q.shape))
-        return Recording(t, measured, later + noise, source=f"{kind} {what}")
+        turned = q + self.deflection * tau / size  # of the motors
+        measured = self.step * np.round(turned / self.step + self.rng.uniform(-0.5, 0.5, q.shape))
+        least = self.effort_step * size
+        return Recording(t, measured, least * np.round((later + noise) / least), source=f"{kind} {what}")
 
     def _slow(self, shape: tuple[int, ...]) -> Array:
         memory = np.exp(-1 / (self.rate * self.slow))
@@ -176,8 +186,8 @@ class _Friction:
         dry = p["coulomb"] * (1 + self.stribeck * np.exp(-((v / self.slow) ** 2)))
         dry = dry * (1 + self.placed * np.sin(2 * q + self.phase[0])) * slide
         viscous = p["viscous"] * np.sign(v) * np.abs(v) ** self.power
-        ripple = p["ripple"] * np.sin(self.teeth * q + self.phase[1])
-        friction = size * self.scale * (dry + viscous + ripple) + self.scale * self.load * np.abs(rigid) * slide
+        cogging = p["cogging"] * np.sin(self.teeth * q + self.phase[1])
+        friction = size * self.scale * (dry + viscous + cogging) + self.scale * self.load * np.abs(rigid) * slide
         rest = p["offset"] + self.spring * q / reach + p["rotor"] * qdd / sharpest
         return np.asarray(friction + size * rest)
 
@@ -210,6 +220,8 @@ def _perturbed(robot: Robot, rng: np.random.Generator, error: float) -> Robot:
     links = []
     for ten in robot.links:
         change = np.eye(4) + error / 2 * rng.normal(size=(4, 4))
+        if rng.random() < MISWEIGHED:
+            change *= np.sqrt(1 + rng.choice([-1, 1]) * rng.uniform(*MASS_ERROR))
         P = pseudo_inertia([float(x) for x in ten])
         links.append(tuple(from_pseudo_inertia(change @ P @ change.T)))
     return replace(robot, links=tuple(links))

@@ -11,7 +11,7 @@ import numpy as np
 
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.closed_loop.files import LOOP_FILES
-from minertia.identification.efforts.judge import residuals_elsewhere
+from minertia.identification.efforts.judge import residuals_by
 from minertia.identification.kind import Problem
 from minertia.identification.model import Model, with_efforts
 from minertia.identification.signals.filtering import Motion
@@ -27,6 +27,7 @@ from minertia.simulation.proof import held_by
 
 STATES = 50  # at which a file is compared with what was written
 SERVOS = LOOP_FILES[0]
+ELSEWHERE = 200_000  # samples of a log that another program predicts one by one, of whole blocks
 
 
 def read_back(model: Model, problem: Problem, folder: Path, exports: Iterable[str] = ()) -> Model:
@@ -116,7 +117,7 @@ def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dic
 
     logs = problem.unseen or problem.logs
     return [
-        {**entry, "file": residuals_elsewhere(linear, log, predicted).to_dict(with_log=False)}
+        {**entry, "file": residuals_by(linear, log, predicted, ELSEWHERE)[0].to_dict(with_log=False)}
         for entry, log in zip(before, logs, strict=True)
     ]
 
