@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,6 +20,7 @@ from minertia.fleet.fit import fit_fleet
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.index import IndexRow, LogFault
 from minertia.fleet.judged import (
+    JUDGED,
     CountedRows,
     JudgedBefore,
     counted_rows,
@@ -31,6 +34,9 @@ from minertia.fleet.places import StoreError
 from minertia.fleet.readout import StoredDays, StoredStacks, load_directions, stream_type
 from minertia.fleet.store import EvidenceStore
 from minertia.fleet.stored_types import StoredType
+from minertia.fleet.streams import StreamType
+from minertia.fleet.watch import WatchState
+from minertia.fleet.watch_file import parsed_state, state_bytes
 from minertia.io.documents import DocumentError, json_document
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import plural
@@ -47,8 +53,11 @@ def fit_stored(
     days = StoredDays(store, stored, own)
 
     def one_day(robot: str) -> FleetEvidence | None:
-        found = days[robot]
-        return found[max(found)].evidence if found else None
+        for day in sorted(days.records(robot), reverse=True):
+            found = days.read(robot, [day])
+            if found:
+                return found[day].evidence
+        return None
 
     stacks, model = StoredStacks(store, stored, own), stored.type.column_set.model
     opts = options or FitOptions()
@@ -83,8 +92,10 @@ def judge_stored(
         own = [row for row in counted.rows if row.key == stored.key]
         if own:
             known, said = usable_calibration(store, stored)
-            read.append(StoredDays(store, stored, own))
-            fleets.append(TypeFleet(stream_type(stored), read[-1], known, before.windows(stored.key)))
+            kind = stream_type(stored)
+            state, since = read_state(store, stored, kind, options) if is_kept else (WatchState(), math.inf)
+            read.append(StoredDays(store, stored, own, since))
+            fleets.append(TypeFleet(kind, read[-1], known, before.windows(stored.key), state))
             notes += said
     try:
         found = fleet_drift(fleets, options, happened)
@@ -104,11 +115,42 @@ def judge_stored(
         return found
     keys = {stored.type.name: stored.key for stored in types}
     unkept = write_judged(store, options.learning, judged_after(found, counted.rows, before, keys))
-    for stored in types:
+    for stored in types if unkept is None else ():
         learnt = found.calibration.get(stored.type.name)
-        if learnt and unkept is None:
+        if learnt:
             write_calibration(store, stored, learnt)
+        if stored.type.name in found.states:
+            write_state(store, stored, options, found.states[stored.type.name])
     return found if unkept is None else replace(found, notes=(*found.notes, unkept))
+
+
+def state_name(stored: StoredType, options: DriftOptions) -> str:
+    """File name of the state of a type's reports."""
+    return f"{JUDGED}/{stored.key[:16]}-learning-{options.learning}.state"
+
+
+def read_state(
+    store: EvidenceStore, stored: StoredType, kind: StreamType, options: DriftOptions
+) -> tuple[WatchState, float]:
+    """State after the last report, and when it was stored [s since 1970]; empty if there is none that can be used."""
+    name = state_name(stored, options)
+    when = store.place.changed([name]).get(name, math.inf)
+    data = store.read(name)
+    if data is None:
+        return WatchState(), math.inf
+    try:
+        return parsed_state(data, stored.layout, kind), when
+    except Exception:  # whatever a broken file makes Arrow or NumPy raise; all is computed again
+        return WatchState(), math.inf
+
+
+def write_state(store: EvidenceStore, stored: StoredType, options: DriftOptions, state: WatchState) -> None:
+    """Store the state of a type for the next report; without it, that report takes longer."""
+    with contextlib.suppress(StoreError):
+        if state.basis is None:
+            store.place.remove(state_name(stored, options))
+        else:
+            store.place.write(state_name(stored, options), state_bytes(state))
 
 
 def _refuse_damaged(store: EvidenceStore, faults: Sequence[LogFault]) -> None:

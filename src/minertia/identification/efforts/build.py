@@ -153,7 +153,7 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         speeds = highest_speeds(first)
         wanted = candidates(campaign.robot, speeds)
         superset = linear_model(campaign.robot, wanted, joints=campaign.efforts, method=SETS[campaign.parameters])
-        load = load_efforts(model, _plain_values(first))
+        load = load_efforts(model, plain_values(first))
 
         def seen(motions: Sequence[LogMotion], titles: Sequence[str]) -> Observation:
             return with_fixed(observe(superset, motions, names=titles, load=load), campaign.fix)[0]
@@ -162,7 +162,8 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         return climbed(seen(short, names), speeds, seen([apart], ["decoupled motion"]))
 
 
-def _plain_values(observation: Observation) -> Array:
+def plain_values(observation: Observation) -> Array:
+    """Values of all unknowns by weighted least squares, zero where the motion does not excite them."""
     part = observation.reduced(excitation(observation).independent)
     return part.expand(weighted_solution(part)[0])
 
@@ -182,4 +183,4 @@ def _observed(model: LinearModel, logs: Sequence[EffortLog]) -> Observation:
         return observe(model, logs, names=names)
     first = observe(model, logs, names=names, load=lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity)))
     samples = sum(log.states or 0 for log in logs) or None
-    return observe(model, logs, names=names, load=load_efforts(model, _plain_values(first), samples))
+    return observe(model, logs, names=names, load=load_efforts(model, plain_values(first), samples))

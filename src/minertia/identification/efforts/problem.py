@@ -14,9 +14,10 @@ from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, build_rows
+from minertia.identification.efforts.entrants import entrant_of
 from minertia.identification.efforts.exports import exported
 from minertia.identification.efforts.files import robot_files, write_robot_files
-from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
+from minertia.identification.efforts.judge import correlated_covariance, effort_evidence, scored_evidence
 from minertia.identification.efforts.many import solve_many_efforts
 from minertia.identification.efforts.model import standard_parameters, whole_links
 from minertia.identification.efforts.prediction import PredictedEfforts
@@ -25,7 +26,7 @@ from minertia.identification.efforts.solve import solve_efforts
 from minertia.identification.efforts.validate import drawn_efforts, predicted_efforts
 from minertia.identification.estimators.estimate import Estimate, EstimateSet
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.evidence import Evidence, ScoredEvidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
@@ -33,7 +34,7 @@ from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, M
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
-from minertia.robot.robot import Note
+from minertia.robot.robot import Note, Robot
 
 Array = NDArray[np.float64]
 
@@ -87,6 +88,10 @@ class EffortProblem(EffortRows, Problem):
     def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Evidence: residuals, standard deviations, cross-validation, reference models and set-up diagnosis."""
         return effort_evidence(self, estimate)
+
+    def scored(self, entry: Model | Robot | str | Path) -> ScoredEvidence:
+        """Evidence for a model, a robot or tables of predicted efforts that anybody made."""
+        return scored_evidence(self, entrant_of(entry, self.linear, self.unseen or self.logs))
 
     def rows(self, estimate: Estimate) -> Observation:
         """R factors of all unknowns, independent of the estimate."""
