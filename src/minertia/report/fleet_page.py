@@ -20,7 +20,9 @@ from minertia.report.fleet_tables import (
     alarm_table,
     chance_text,
     change_text,
+    finding_table,
     friction_table,
+    life_table,
     no_longer_table,
     not_judged_table,
     outlier_table,
@@ -133,7 +135,12 @@ def _facts(drift: FleetDrift, store: str) -> dict[str, object]:
 
 
 def _alarms(drift: FleetDrift) -> list[Block]:
-    blocks: list[Block] = [cells(alarm_table(drift.alarms)), Words(ALARMS)] if drift.alarms else [Words("None.")]
+    blocks: list[Block] = [Words("None.")]
+    if drift.alarms:
+        blocks = [cells(finding_table(drift.findings)), cells(alarm_table(drift.alarms)), Words(ALARMS)]
+    living = [life for life in drift.lives if life.is_living]
+    if living:
+        blocks += [Words("States of the alarms, and who has dealt with them."), cells(life_table(living))]
     if drift.watch:
         blocks.append(Words("To be watched, without a bound: single days far off, which alarms do not rest on."))
         blocks.append(cells(alarm_table(drift.watch)))
