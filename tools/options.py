@@ -235,6 +235,8 @@ def form_of(one: Option, lone: bool = False) -> str:
         return "key"
     if lone and one.kind.depths == {1} and one.kind.scalars == {"text"}:
         return "texts"
+    if lone and one.kind.depths == {1} and one.kind.scalars == {"number"}:
+        return "numbers"
     if one.kind.is_free or one.kind.is_mapping or one.kind.depths != {0}:
         return "file"
     return "choice" if one.choices else "-".join(sorted(one.kind.scalars))
