@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from minertia.fleet.alarm_life import AlarmAction, AlarmRow, alarm_lives
+from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
-from minertia.fleet.drift import FleetAlarm, JudgedStream
 from minertia.fleet.e_process import EProcess
 from minertia.fleet.findings import robot_findings
 from minertia.fleet.fleet import Fleet

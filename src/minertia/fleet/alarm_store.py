@@ -14,8 +14,9 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from minertia.fleet.alarm_life import NOT_JUDGED, QUIET, RAISED, AlarmAction, AlarmLife, AlarmRow, alarm_lives
+from minertia.fleet.alarms import FleetAlarm
 from minertia.fleet.calendar import day_name
-from minertia.fleet.drift import FleetAlarm, FleetDrift
+from minertia.fleet.drift import FleetDrift
 from minertia.fleet.levels import LOAD
 from minertia.fleet.store import EvidenceStore
 from minertia.io.documents import DocumentError, json_document

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from minertia.fleet.alarm_life import AlarmLife
+from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects
-from minertia.fleet.e_process import EProcess, step_size
+from minertia.fleet.e_process import step_size
 from minertia.fleet.events import RobotEvent
 from minertia.fleet.findings import RobotFinding, robot_findings
 from minertia.fleet.index import LogFault
@@ -75,68 +76,6 @@ class TypeFleet:
     def source(self) -> FleetDays:
         """Source of the days."""
         return self.robots if isinstance(self.robots, FleetDays) else HeldDays(self.robots)
-
-
-@dataclass(frozen=True)
-class JudgedStream:
-    """Monitored stream with its e-process."""
-
-    type: str
-    stream: LevelStream
-    process: EProcess
-    events: tuple[RobotEvent, ...]
-    is_alarm: bool = False
-
-    def __repr__(self) -> str:
-        return f"<JudgedStream of '{self.stream.robot}', {self.stream.joint or LOAD}: e = {self.process.last:.3g}>"
-
-    @property
-    def cause(self) -> int:
-        """Index of the level whose change alone explains the evidence best."""
-        return int(np.argmax(self.process.causes))
-
-
-@dataclass(frozen=True)
-class FleetAlarm:
-    """Detected change.
-
-    change, deviation: change and its standard deviation, relative to the learnt level (friction) or in kg
-    (load), see `unit`.  since: first and last day between which the change began.  e: e-value.  bound:
-    upper bound of the probability of such a value by chance, for this stream alone.  cost: fraction of the
-    joint's effort limit that the change takes, None if limits are not known.
-    """
-
-    robot: str
-    joint: str | None
-    what: str
-    change: float
-    deviation: float
-    unit: str
-    since: tuple[int, int]
-    e: float
-    bound: float
-    temperature: Mapping[str, Any]
-    program_changed: bool
-    suggestion: str
-    cost: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return as a dict of plain data, for JSON."""
-        return {
-            "robot": self.robot,
-            "joint": self.joint,
-            "what": self.what,
-            "change": self.change,
-            "deviation": self.deviation,
-            "unit": self.unit,
-            "since": [day_name(d) for d in self.since],
-            "e": self.e,
-            "bound": self.bound,
-            "temperature": dict(self.temperature),
-            "program_changed": self.program_changed,
-            "suggestion": self.suggestion,
-            "cost": self.cost,
-        }
 
 
 @dataclass(frozen=True)

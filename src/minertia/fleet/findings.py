@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
 from minertia.io.notebook import plural
-
-if TYPE_CHECKING:
-    from minertia.fleet.drift import FleetAlarm, JudgedStream
 
 EXCHANGED, GAINS, TOOL, JOINT = "robot exchanged", "gains", "tool or payload", "joint"
 FEWEST_JOINTS = 3  # that change together before one cause for all of them is likelier than as many separate faults

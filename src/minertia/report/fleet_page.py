@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
-from minertia.fleet.drift import FORMAT, FleetAlarm, FleetDrift, JudgedStream
+from minertia.fleet.drift import FORMAT, FleetDrift
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.levels import LOAD
 from minertia.io.arrays import Array

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from minertia.fleet.alarm_life import AlarmLife
+from minertia.fleet.alarms import FleetAlarm
 from minertia.fleet.calendar import day_name
-from minertia.fleet.drift import FleetAlarm, FleetDrift
+from minertia.fleet.drift import FleetDrift
 from minertia.fleet.findings import RobotFinding
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.outliers import OutlierRobot
