@@ -170,3 +170,14 @@ class EventOptions(Declared):
     joint: str = option("*", "Joint that was maintained; `*`: the whole robot.", command="joint")
     kind: str = option("maintenance", "Kind of event.", choices=EVENTS, command="kind")
     note: str = option("", "Note.", command="note", otherwise="none")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PublishOptions(Declared):
+    """Where a report is sent."""
+
+    prometheus: str = option("", "File for metrics in Prometheus text format.", command="prometheus", otherwise="none")
+    webhook: str = option("", "URL that receives new alarms as JSON, by POST.", command="webhook", otherwise="none")
+    mail: str = option("", "Address that receives new alarms by e-mail.", command="mail", otherwise="none")
+    mailer: str = option("sendmail", "Program that sends e-mail; called as `sendmail -t`.", command="mailer")
+    tables: str = option("", "Folder for alarms.parquet and levels.parquet.", command="tables", otherwise="none")
