@@ -46,6 +46,7 @@ export interface ColumnsTable {
   decimal?: "." | "," | "?" | null;
   topic?: string | "?" | null;
   command_topic?: string | "?" | null;
+  wrench_topic?: string | "?" | null;
   pose_topic?: string | "?" | null;
   pose_frame?: string | "?" | null;
   episode?: number | "?" | null;
@@ -476,6 +477,12 @@ export const OPTIONS = {
     },
     "command_topic": {
       "help": "Topic of a bag's commanded positions.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "wrench_topic": {
+      "help": "Topic of a bag's wrenches.",
       "unit": "",
       "type": "text",
       "default": null
@@ -1401,7 +1408,7 @@ export const JOBS = {
         "camera": {
           "help": "Camera intrinsics: focal lengths and principal point fx, fy, cx, cy.",
           "unit": "pixels",
-          "type": "file",
+          "type": "numbers",
           "default": null
         }
       }
@@ -1561,7 +1568,7 @@ export const JOBS = {
     "from": {
       "help": "Present posture of the robot: approach and return trajectories are computed as well.",
       "unit": "rad or m",
-      "type": "file",
+      "type": "numbers",
       "default": null
     },
     "limits": {
@@ -1692,14 +1699,14 @@ export const JOBS = {
             "lower": {
               "help": "Lower corner.",
               "unit": "m",
-              "type": "file",
+              "type": "numbers",
               "low": -1000000000000.0,
               "high": 1000000000000.0
             },
             "upper": {
               "help": "Upper corner.",
               "unit": "m",
-              "type": "file",
+              "type": "numbers",
               "low": -1000000000000.0,
               "high": 1000000000000.0
             }
@@ -1714,7 +1721,7 @@ export const JOBS = {
             "centre": {
               "help": "Centre.",
               "unit": "m",
-              "type": "file",
+              "type": "numbers",
               "low": -1000000000000.0,
               "high": 1000000000000.0,
               "example": [
@@ -1726,7 +1733,7 @@ export const JOBS = {
             "size": {
               "help": "Side lengths.",
               "unit": "m",
-              "type": "file",
+              "type": "numbers",
               "low": 0,
               "high": 1000000000000.0,
               "example": [
