@@ -43,8 +43,9 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
             return nominal_robot(document, source, options)
         evidence = document.get("evidence", {})
         robot, exports = nominal_robot(document, source, options), document.get("exports", {})
-        if options.target in exports:
-            return exported_robot(robot, exports[options.target])
+        export = export_values(exports, options.target)
+        if export is not None:
+            return exported_robot(robot, export)
         return identified_robot(
             robot,
             document["standard"],
@@ -107,6 +108,16 @@ def identified_robot(
         constants[name] = {k: float(v) for k, v in term.items() if k in BY_SYMBOL[str(term["kind"])].constants}
     changed = robot.with_parameters(values, constants)
     return changed.with_notes([*_notes(changed, lost, is_physical, excess), *_loop_notes(loop or {})])
+
+
+def export_values(exports: Mapping[str, Any], target: str) -> Mapping[str, Any] | None:
+    """Entry with the values fitted for an export target; None if it takes those of the model itself.
+
+    An entry may refer to another target with the same values (`values = "mjcf"`).
+    """
+    export = exports.get(target, {})
+    export = exports.get(export.get("values", ""), export)
+    return export if "standard" in export else None
 
 
 def exported_robot(robot: Robot, export: Mapping[str, Any]) -> Robot:
