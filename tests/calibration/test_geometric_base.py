@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from minertia.algebra.quotient import number_of
+from minertia.algebra.sympy_form import expression
 from minertia.identification.campaigns.options import MEASURED
 from minertia.identification.geometry.base import geometric_base_parameters, relation_error
-from minertia.identification.geometry.chain import chain_of
+from minertia.identification.geometry.chain import SYMBOLS, chain_of
 from minertia.identification.geometry.hidden import ROTATIONS, hidden_relations
 from minertia.robot.files import read_robot
 from tests.calibration.oracle import Oracle, outside, rank
@@ -110,3 +111,79 @@ def test_every_kind_has_a_certificate():
         found = geometric_base_parameters(robot, measure)
         assert found.gap > 1e3
         assert found.rank >= len(found.names)
+
+
+TWELVE = (*ARMS, "planar2r", "cmu_dd_arm2")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n == "scara" else pytest.mark.slow) for n in TWELVE])
+def test_relations_hold_in_symbols(name):
+    """SymPy, with letters for lengths and joint positions: what relations say has no effect at any posture."""
+    sympy = pytest.importorskip("sympy")
+    chain = chain_of(read_robot(name))
+    chains = SymbolicChain(sympy, chain)
+    for symmetries, is_point in (((), False), ((ROTATIONS,), True)):
+        relations = hidden_relations(chain, *symmetries)
+        for relation in relations:
+            effect = chains.effect(relation)
+            assert chains.is_zero(effect @ chains.tip(relation) if is_point else effect), relation
+        table = sympy.Matrix([[expression(form.terms.get(c, 0)) for c in chain.columns] for form in relations])
+        count = geometric_base_parameters(chain.robot, "point" if is_point else "pose").count
+        assert table.rank() == len(chain.columns) - count
+
+
+class SymbolicChain:
+    """Poses between frames of a chain as SymPy matrices; cosine and sine of a revolute joint are symbols."""
+
+    def __init__(self, sympy, chain):
+        self.sympy, self.chain = sympy, chain
+        self.cosines, self.sines = (sympy.symbols(f"{x}1:{chain.n + 1}") for x in ("cos_q", "sin_q"))
+
+    def after(self, j):
+        """Pose of frame j + 1 in frame j, of which j moves."""
+        M = self.sympy.eye(4)
+        c, s = self.cosines[j], self.sines[j]
+        if self.chain.is_hinge[j]:
+            M[:2, :2] = [[c, -s], [s, c]]
+        else:
+            M[2, 3] = s
+        R, p = self.chain.placements[j + 1]
+        rows = [[*(expression(x) for x in row), expression(y)] for row, y in zip(R, p, strict=True)]
+        return M @ self.sympy.Matrix([*rows, [0, 0, 0, 1]])
+
+    def frames(self, relation):
+        return sorted({int(str(name)[2:]) - 1 for name in relation.terms})
+
+    def effect(self, relation):
+        """Twist (4, 4) of all that follows, in the first frame of a relation."""
+        first, *others = self.frames(relation)
+        assert others in ([], [first + 1])
+        total = self.twist(relation, first)
+        if others:
+            T = self.after(first)
+            back = self.sympy.eye(4)
+            back[:3, :3], back[:3, 3] = T[:3, :3].T, -T[:3, :3].T @ T[:3, 3]
+            total += T @ self.twist(relation, first + 1) @ back
+        return total
+
+    def twist(self, relation, frame):
+        dx, dy, dz, rx, ry, rz = (expression(relation.terms.get(f"{s}{frame + 1}", 0)) for s in SYMBOLS)
+        return self.sympy.Matrix([[0, -rz, ry, dx], [rz, 0, -rx, dy], [-ry, rx, 0, dz], [0, 0, 0, 0]])
+
+    def tip(self, relation):
+        """Position of the tip (4, 1) in the first frame of a relation."""
+        x = self.sympy.Matrix([0, 0, 0, 1])
+        for j in reversed(range(self.frames(relation)[0], self.chain.n)):
+            x = (self.after(j) @ x).applyfunc(self.sympy.expand)
+        return x
+
+    def is_zero(self, M):
+        return all(self._reduced(x) == 0 for x in M)
+
+    def _reduced(self, x):
+        """Numerator of an expression in which squares of sines are replaced by those of cosines."""
+        x = self.sympy.expand(self.sympy.fraction(self.sympy.together(x))[0])
+        for c, s, turns in zip(self.cosines, self.sines, self.chain.is_hinge, strict=True):
+            if turns and x.has(s):
+                x = self.sympy.rem(x, s**2 + c**2 - 1, s)
+        return self.sympy.expand(x)

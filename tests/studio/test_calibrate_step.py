@@ -49,6 +49,13 @@ def test_a_robot_is_calibrated_from_dropped_files(chromium, measured, tmp_path):
         page.get_by_role("combobox", name="length", exact=True).select_option("m")
         for level in ("zeros", "geometry"):
             page.get_by_role("group", name="levels").get_by_label(level).check()
+        page.get_by_text("What was measured").click()
+        page.get_by_role("button", name="Add a measurement").click()
+        camera = page.get_by_role("textbox", name="camera [pixels] (a, b, ...)")
+        camera.fill("600,600.5 320,240")
+        camera.blur()
+        page.locator("input[value='600, 600.5, 320, 240']").wait_for()
+        page.get_by_role("button", name="Remove measurement 1").click()
         start.click()
         page.get_by_role("heading", name="Errors on the robot").wait_for()
         page.get_by_text("after correction:").wait_for()
