@@ -25,8 +25,8 @@ from tests.pages import page_data, page_text
 from tests.shared import SHARED, needs_shared
 
 ROOT = Path(__file__).parents[1]
-KEYS = {"format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "ladder", "training",
-        "validation", "physical", "verdict"}  # fmt: skip
+KEYS = {"format", "robot", "estimator", "count", "condition", "parameters", "not_excited", "ladder", "choices",
+        "training", "validation", "physical", "verdict"}  # fmt: skip
 VALUE_KEYS = {"name", "value", "deviation", "relative_deviation", "class"}
 
 
@@ -47,6 +47,26 @@ def identified(arm, tmp_path_factory) -> tuple[dict, Path]:
 
 
 # ---------------------------------------------------------------------- identify
+
+
+def test_every_option_of_automatic_choices_is_listed(identified):
+    data, out = identified
+    choices = data["choices"]
+    assert {c["choice"] for c in choices} == {"cut-off", "effects", "estimator"}
+    assert [c["option"] for c in choices if c["choice"] == "estimator" and c["selected"]] == [data["estimator"]]
+    assert all(c["selected"] != bool(c["reason"]) for c in choices)
+    added = [c["gain"] for c in choices if c["selected"] and " at " in c["option"]]
+    assert added == [step["gain"] for step in data["ladder"]["steps"]]
+    (section,) = page_data((out / "report.html").read_text(encoding="utf-8"))["view"]["sections"]
+    assert section["title"] == "Automatic choices" and len(section["rows"]) == len(choices)
+
+
+def test_explain_prints_what_was_tried(arm):
+    words = ("identify", "arm.urdf", "a.csv", "--effects", "viscous,coulomb", "--cutoff", "8")
+    explained = inside.command([*words, "--explain"], arm)
+    assert explained.returncode == 0, explained.stderr
+    told = explained.stdout.partition("Automatic choices")[2]
+    assert "wls" in told and "selected" in told and "cut-off" not in told.partition("choice ")[2]
 
 
 def test_result_has_the_promised_keys(identified):

@@ -45,17 +45,26 @@ def identify(
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Print every option that automatic choices tried, its gain, and the reason."),
+    ] = False,
 ) -> None:
     """Identify a robot's dynamic parameters from measured logs, with confidence intervals and a verdict.
 
     A log needs time, positions and efforts of every joint; velocities are optional.  Without efforts, commanded
     positions suffice: the parameters are then estimated by closed-loop output error with simulated position servos.
     """
-    run_identification(asked, out, pdf, force=force, as_json=as_json)
+    run_identification(asked, out, pdf, force=force, as_json=as_json, explain=explain)
 
 
-def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, force: bool, as_json: bool) -> None:
-    """Run the identification that a campaign specifies, of any kind; write and print the result."""
+def run_identification(
+    asked: Campaign, out: Path | None, pdf: Path | None, *, force: bool, as_json: bool, explain: bool = False
+) -> None:
+    """Run the identification that a campaign specifies, of any kind; write and print the result.
+
+    explain: also print every option of automatic choices.
+    """
     from minertia.identification.identify import identify as identified
 
     if pdf is not None and out is None:
@@ -73,7 +82,7 @@ def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, f
     if as_json:
         say_json(result.to_dict() if out is None else json_document((out / "result.json").read_text(encoding="utf-8")))
     else:
-        _say_result(result)
+        _say_result(result, explain)
     say_notes(notes, file=sys.stderr)
     if out is not None:
         diagnose(f"wrote {out}")
@@ -187,7 +196,7 @@ def _in_simulator(
     return validate_in_mujoco(model, logs, step=step, columns=columns, tell=tell)
 
 
-def _say_result(result: Identification) -> None:
+def _say_result(result: Identification, explain: bool) -> None:
     from minertia.report.identification_tables import (
         DEVIATIONS,
         parameter_table,
@@ -207,7 +216,10 @@ def _say_result(result: Identification) -> None:
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:
             say(note)
-    for section in result.problem.sections(e):
+    sections = [s for s in result.problem.sections(e) if explain or not s.is_detail]
+    if explain and not any(s.is_detail for s in sections):
+        say("no choice was automatic: cut-off, effects and estimator were given")
+    for section in sections:
         say("\n".join((f"{section.title}:", *section.sentences)))
         if section.rows:
             say_table(section_table(section))

@@ -34,6 +34,7 @@ from minertia.identification.problem.prediction import load_efforts, with_fixed
 from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion
 from minertia.identification.problem.solve import best_terms, weighted_solution
 from minertia.identification.problem.terms import everywhere
+from minertia.identification.problem.tried import Tried
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
@@ -48,7 +49,7 @@ class EffortRows:
     campaign: with every choice that depends on its logs made.  logs, unseen: fitted logs, and validation logs.
     observation: the R factors of all unknowns; free: the same with fixed parameters moved to the right-hand side.
     fixed: known parameters.  excitation: which unknowns the motion distinguishes.  ladder: forward selection of the
-    effects, None where they were specified.
+    effects, None where they were specified.  tried: all options of filter and effects that were tried.
     """
 
     campaign: Campaign
@@ -59,6 +60,7 @@ class EffortRows:
     fixed: tuple[str, ...]
     excitation: ExcitationDiagnosis = field(repr=False)
     ladder: Ladder | None = None
+    tried: tuple[Tried, ...] = ()
 
     @property
     def linear(self) -> LinearModel:
@@ -114,7 +116,8 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
     tell("building the linear problem")
     with one_thread():
         observation = best_terms(_observed(linear_of(ready.campaign), ready.train))
-        return replace(_problem(ready, observation), ladder=ladder)
+        tried = (*ready.tried, *(() if ladder is None else ladder.tried))
+        return replace(_problem(ready, observation), ladder=ladder, tried=tried)
 
 
 def linear_of(campaign: Campaign) -> LinearModel:
