@@ -271,7 +271,7 @@ def test_classes_are_nouns_and_functions_verbs_or_the_quantity_that_they_return(
     }
     verbs = {"audit", "build", "calibrate", "check", "compare", "compile", "draft", "excite", "generate", "identify",
              "judge", "list", "read", "rehearse", "show", "solve", "to", "validate", "write", "derive", "learn",
-             "watch", "filter", "repair", "save", "plan", "sample", "predict"}  # fmt: skip
+             "watch", "filter", "repair", "save", "plan", "sample", "predict", "score"}  # fmt: skip
     for space in SPACES:
         for name, value in public(space).items():
             if inspect.isclass(value):

@@ -1401,7 +1401,7 @@ export const JOBS = {
         "camera": {
           "help": "Camera intrinsics: focal lengths and principal point fx, fy, cx, cy.",
           "unit": "pixels",
-          "type": "file",
+          "type": "numbers",
           "default": null
         }
       }
@@ -1561,7 +1561,7 @@ export const JOBS = {
     "from": {
       "help": "Present posture of the robot: approach and return trajectories are computed as well.",
       "unit": "rad or m",
-      "type": "file",
+      "type": "numbers",
       "default": null
     },
     "limits": {
@@ -1692,14 +1692,14 @@ export const JOBS = {
             "lower": {
               "help": "Lower corner.",
               "unit": "m",
-              "type": "file",
+              "type": "numbers",
               "low": -1000000000000.0,
               "high": 1000000000000.0
             },
             "upper": {
               "help": "Upper corner.",
               "unit": "m",
-              "type": "file",
+              "type": "numbers",
               "low": -1000000000000.0,
               "high": 1000000000000.0
             }
@@ -1714,7 +1714,7 @@ export const JOBS = {
             "centre": {
               "help": "Centre.",
               "unit": "m",
-              "type": "file",
+              "type": "numbers",
               "low": -1000000000000.0,
               "high": 1000000000000.0,
               "example": [
@@ -1726,7 +1726,7 @@ export const JOBS = {
             "size": {
               "help": "Side lengths.",
               "unit": "m",
-              "type": "file",
+              "type": "numbers",
               "low": 0,
               "high": 1000000000000.0,
               "example": [

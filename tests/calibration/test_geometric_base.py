@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from minertia.algebra.quotient import number_of
 from minertia.identification.campaigns.options import MEASURED
 from minertia.identification.geometry.base import geometric_base_parameters, relation_error
 from minertia.identification.geometry.chain import chain_of
 from minertia.identification.geometry.hidden import ROTATIONS, hidden_relations
 from minertia.robot.files import read_robot
+from tests.calibration.oracle import Oracle, outside, rank
 from tests.calibration.planted import random_robot
 
 ARMS = ("puma560", "panda", "stanford", "ur10e", "iiwa14", "tx40", "rx90", "scara", "gantry", "puma260")
@@ -33,25 +35,46 @@ def turning_and_sliding(robot):
     return r, robot.n_joints - r
 
 
-@pytest.mark.parametrize("measure", list(CLOSED))
-@pytest.mark.parametrize("amount", [12, pytest.param(600, marks=pytest.mark.slow)])
-def test_counts_that_hold_for_any_geometry(measure, amount):
-    rng = np.random.default_rng(5)
+def drawn_robots(rng, amount):
+    """(robot, tip): thirds of general placements, right angles and a mixture; measured on the last axis and off it."""
     for k in range(amount):
         robot = random_robot(rng, int(rng.integers(3, 8)), STYLES[k % 3])
-        found = geometric_base_parameters(robot, measure)
-        assert found.count == CLOSED[measure](*turning_and_sliding(robot)), k
-        assert found.rank == found.count and not found.is_numeric
+        yield robot, "tool" if k % 2 else None
 
 
-@pytest.mark.parametrize("measure", list(GENERAL))
-@pytest.mark.parametrize("amount", [8, pytest.param(300, marks=pytest.mark.slow)])
-def test_counts_of_general_geometry(measure, amount):
+@pytest.mark.parametrize("measure", list(MEASURED))
+@pytest.mark.parametrize("amount", [4, pytest.param(600, marks=pytest.mark.slow)])
+def test_counts_and_relations_of_random_chains(measure, amount):
+    """Against readings differentiated another way, by all six corrections of every frame, at other postures."""
+    for k, (robot, tip) in enumerate(drawn_robots(np.random.default_rng(5), amount)):
+        found = geometric_base_parameters(robot, measure, tip=tip)
+        oracle = Oracle(found.chain, measure, k)
+        columns = oracle.columns()
+        count = rank(columns.A, columns.own) - rank(columns.own)
+        assert len(found.names) == count, (k, len(found.names), count)
+        assert relations_miss(found, columns, oracle.values) < 1e-9, k
+
+
+def relations_miss(found, columns, values):
+    """Part of a column that what is kept does not stand for, beside what the measurement itself leaves open."""
+    number = {name: k for k, name in enumerate(found.chain.columns)}
+    factors = np.zeros((len(number), len(found.names)))
+    for k, form in enumerate(found.relations):
+        for name, value in form.terms.items():
+            factors[number[str(name)], k] = float(number_of(value, values))
+    kept, left = (columns.A[:, [number[name] for name in names]] for names in (found.names, found.left_out))
+    return outside(columns.A - kept @ factors.T, columns.own, left) / np.linalg.norm(columns.A, axis=0).max()
+
+
+@pytest.mark.parametrize("measure", [*CLOSED, *GENERAL])
+@pytest.mark.parametrize("amount", [6, pytest.param(600, marks=pytest.mark.slow)])
+def test_counts_of_the_table(measure, amount):
     rng = np.random.default_rng(6)
-    for _ in range(amount):
-        robot = random_robot(rng, int(rng.integers(4, 8)), "general")
+    for k in range(amount):
+        robot = random_robot(rng, int(rng.integers(4, 8)), STYLES[k % 3] if measure in CLOSED else "general")
         found = geometric_base_parameters(robot, measure, tip="tool")
-        assert found.count == GENERAL[measure](*turning_and_sliding(robot))
+        assert found.count == {**CLOSED, **GENERAL}[measure](*turning_and_sliding(robot)), k
+        assert measure not in CLOSED or (found.rank == found.count and not found.is_numeric)
 
 
 @pytest.mark.parametrize("name", ARMS)

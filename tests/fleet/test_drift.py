@@ -13,14 +13,15 @@ from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet
 from benchmarks.simulated_program import simulated_model
 
 from minertia.fleet.calendar import day_name
-from minertia.fleet.day_effects import DayEffects, learn_day_effects
+from minertia.fleet.day_effects import FLAT, DayEffects, blocks, learn_day_effects
 from minertia.fleet.day_stack import DayStack
 from minertia.fleet.drift import FleetDrift, TypeFleet, e_bh, fleet_drift
-from minertia.fleet.e_process import e_process, innovations
-from minertia.fleet.events import RobotEvent, program_events, read_events
+from minertia.fleet.e_process import EvidenceState, advanced, e_process
+from minertia.fleet.events import RobotEvent, read_events
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit import fit_fleet
 from minertia.fleet.options import DriftOptions, FitOptions
+from minertia.fleet.programs import program_events
 from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LevelStream, StreamType
@@ -207,8 +208,21 @@ def streams(
         y = u * [0.015, 0.01] + rng.multivariate_normal([0, 0], V, days) + 0.02 * warm[:, None]
         y[at:] += step
         own = np.broadcast_to(V, (days, 2, 2))
-        found.append(LevelStream(f"r{k}", "j1", np.arange(days) + START, y, own, np.zeros((2 * days,) * 2), warm))
+        found.append(
+            LevelStream(f"r{k}", "j1", np.arange(days) + START, y, own, warm, np.zeros((days, 2, 0)), np.zeros((0, 0)))
+        )
     return found
+
+
+def innovations(stream: LevelStream, effects: DayEffects, events: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Whitened levels (D p,) and the factor of their covariance, by one dense matrix of all days."""
+    D, p = stream.y.shape
+    steps = [np.ones(D), stream.warm, *((stream.days >= e).astype(float) for e in events)]
+    memory = effects.phi ** np.abs(np.subtract.outer(stream.days, stream.days))
+    J = stream.J.reshape(D * p, -1)
+    C = np.kron(FLAT * sum(np.outer(c, c) for c in steps), np.eye(p)) + np.kron(memory, np.diag(effects.omega) ** 2)
+    L = np.linalg.cholesky(C + blocks(stream.V) + J @ stream.P @ J.T)
+    return np.linalg.solve(L, stream.y.ravel()), L
 
 
 def test_innovations_are_white_with_the_baseline_inside() -> None:
@@ -216,15 +230,47 @@ def test_innovations_are_white_with_the_baseline_inside() -> None:
     assert abs(w.std() - 1) < 0.05 and abs(w.mean()) < 0.05
 
 
+def test_the_filter_has_the_evidence_of_the_dense_covariance() -> None:
+    """Day by day equal to the likelihood ratios from the covariance of all days, with events and gaps."""
+    rng = np.random.default_rng(7)
+    (whole,) = streams(1, 50, 8, step=(0.1, 0.05), at=40)
+    kept = np.sort(rng.choice(50, 40, replace=False))
+    root = 0.01 * rng.normal(size=(3, 3))
+    one = replace(whole, days=whole.days[kept], y=whole.y[kept], V=whole.V[kept], warm=whole.warm[kept],
+                  J=rng.normal(size=(40, 2, 3)), P=root @ root.T)  # fmt: skip
+    events, first = [START + 20, START + 37], START + 25
+    found = e_process(one, EFFECTS, first, events, horizon=90)
+    w, L = innovations(one, EFFECTS, events)
+    begin, end = int(np.searchsorted(one.days, events[1])), len(one.days)
+    rows = slice(2 * begin, 2 * end)
+    n = end - begin
+    sig = np.linalg.solve(L[rows, rows], np.kron(np.tri(n), 0.1 * np.eye(2)))
+    for d in range(n):
+        upto, ratios = slice(0, 2 * d + 2), []
+        for s in range(d + 1):
+            own = sig[upto, 2 * s : 2 * s + 2]
+            A, B = np.eye(2) + own.T @ own, own.T @ np.clip(w[rows][upto], -3, 3)
+            ratios.append(np.linalg.det(A) ** -0.5 * np.exp(B @ np.linalg.solve(A, B) / 2))
+        wanted = sum(ratios) / 90 + 1 - (d + 1) / 90
+        assert found.e[len(found.e) - n + d] == pytest.approx(wanted, rel=1e-9)
+    assert found.starts.tolist() == one.days[begin:].tolist()
+
+
+def evidence(own: Sequence[LevelStream]) -> np.ndarray:
+    """E-values (streams, days) of streams with the same days."""
+    effects = [EFFECTS] * len(own)
+    return advanced(EvidenceState.before(own, effects), own, effects, START + 30).e
+
+
 @pytest.mark.parametrize("student", [3.0, pytest.param(None, marks=pytest.mark.slow)])
 def test_healthy_streams_exceed_no_more_than_stated(student: float | None) -> None:
     """Also with day effects that are further off than a Gaussian world has them: that is what clipping is for."""
-    top = np.array([e_process(s, EFFECTS, START + 30).e.max() for s in streams(200, 60, 1, student=student)])
+    top = evidence(streams(200, 60, 1, student=student)).max(axis=1)
     assert np.mean(top >= 10) <= 0.1 and np.mean(top >= 100) <= 0.01
 
 
 def test_evidence_is_one_on_average() -> None:
-    last = np.array([e_process(s, EFFECTS, START + 30).last for s in streams(300, 40, 2)])
+    last = evidence(streams(300, 40, 2))[:, -1]
     assert 0.8 < last.mean() < 1.2
 
 

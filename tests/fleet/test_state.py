@@ -348,7 +348,7 @@ def test_a_record_without_numbers_is_left_out(store) -> None:
 
 
 def test_what_was_judged_cannot_be_read(store) -> None:
-    (file,) = (store / "judged").iterdir()
+    (file,) = (store / "judged").glob("learning-*.parquet")
     file.write_bytes(b"no table")
     found = drift(store)
     assert [a.robot for a in found.alarms] == ["r000"] and found.needs_a_look

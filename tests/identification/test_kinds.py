@@ -204,6 +204,7 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "save": lambda c: mi.read_model(c.file("saved.toml")),
     "validate": lambda c: mi.validate(c.model, c.unseen),
     "validate a file": lambda c: mi.validate(c.file(), c.unseen),
+    "score": lambda c: mi.identification.score_model(c.model, c.problem).to_dict(),
     "compare": lambda c: mi.compare(c.model, c.model).to_dict(),
     "sample": lambda c: c.result.sample(100),
     "bands": lambda c: mi.identification.predict_bands(c.result.sample(100), c.unseen),
@@ -219,6 +220,7 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "watch": lambda c: mi.watch.learn_levels(c.model, c.unseen),
 }
 REFUSED = {
+    **{(kind, "score"): "compare models on its logs with validate" for kind in ("geometry", "wrench", "commands")},
     **{(kind, "regression matrix"): "fit it with solve" for kind in ("geometry", "wrench", "commands")},
     **{(kind, "solve many"): "call solve for each" for kind in ("geometry", "wrench", "commands")},
     ("geometry", "solve by name"): "use auto",

@@ -11,6 +11,8 @@ import ctypes
 import io
 import json
 import re
+import sys
+import types
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,17 +134,12 @@ def in_fmu(folder: Path, q, qd, qdd) -> np.ndarray | None:
 
 
 def journey(run, folder: Path, robot: Path, truth: Truth) -> tuple[mi.IdentifiedModel, str]:
-    """The model of a log, with all exports in `folder / "result"`, `code` and `fmu`; and what was warned of."""
+    """The model of a log, with all exports in `folder / "result"`; and what was warned of."""
     record(folder / "run1.csv", truth, 1)
-    code, _, warned = run("identify", robot, folder / "run1.csv", *EFFECTS, "--out", folder / "result")
+    more = ("--export", "newton,isaac-lab,usd,c,fmu", "--out", folder / "result")
+    code, _, warned = run("identify", robot, folder / "run1.csv", *EFFECTS, *more)
     assert code == 0, warned
-    model = folder / "result" / "model.toml"
-    for target in ("c", "fmu"):
-        code, _, err = run(
-            "generate", model, "--programs", "inverse_dynamics", "--target", target, "--out", folder / target
-        )
-        assert code == 0, err
-    return mi.read_model(model), warned
+    return mi.read_model(folder / "result" / "model.toml"), warned
 
 
 def unseen(n: int) -> tuple[np.ndarray, ...]:
@@ -156,12 +153,31 @@ def check_whole(folder: Path, model: mi.IdentifiedModel, truth: Truth, mjcf: str
     assert relative(ours, wanted) < ACCURATE
     found = {
         "MuJoCo": (in_mujoco(folder / "result" / mjcf, *states), mi.inverse_dynamics(model.to_robot("mjcf"), *states)),
-        "C": (in_c(folder / "c", *states) if COMPILERS else None, ours),
-        "FMU": (in_fmu(folder / "fmu", *states) if COMPILERS else None, ours),
+        "C": (in_c(folder / "result" / "code", *states) if COMPILERS else None, ours),
+        "FMU": (in_fmu(folder / "result" / "fmu", *states) if COMPILERS else None, ours),
     }
     for engine, (efforts, written) in found.items():
         assert efforts is None or relative(efforts, written) < EXACT, engine
         assert efforts is None or relative(efforts, wanted) < ACCURATE, engine
+
+
+def check_said(folder: Path, warned: str) -> None:
+    """Every file, what it leaves of the log beside the model, and the program that read it, or that is missing."""
+    found = exports_of(folder / "result")
+    assert set(found) == {"mjcf", "newton", "usd", "isaac-lab", "urdf", "c", "fmu"}
+    for name, export in found.items():
+        (left,) = export["left"]
+        each = f"{100 * left['file']['relative']:.3g} % of run1.csv (the model {100 * left['model']['relative']:.3g} %)"
+        assert f"{export['file']}: read by {export['read_by']} it leaves {each}" in warned, name
+        assert export["read_by"] != "minertia" or f"{export['not_read_by']} is not installed" in warned, name
+    assert found["isaac-lab"]["not_read_by"] == "Isaac Lab"
+    for name in ("c", "fmu"):
+        if COMPILERS and found[name]["read_by"] != "minertia":
+            (left,) = found[name]["left"]
+            assert left["file"]["rmse"] == pytest.approx(left["model"]["rmse"], rel=1e-6), name
+    # Newton's file has the offsets, as constant efforts of actuators
+    assert found["newton"]["left"][0]["file"]["relative"] < 1.1 * found["mjcf"]["left"][0]["file"]["relative"]
+    assert "newton:constEffort" in (folder / "result" / "newton.usda").read_text()
 
 
 def check_urdf(folder: Path, model: mi.IdentifiedModel, truth: Truth, warned: str, most: float = 1.0) -> None:
@@ -193,6 +209,34 @@ def test_a_small_arm(run, tmp_path):
     model, warned = journey(run, tmp_path, truth.urdf, truth)
     check_whole(tmp_path, model, truth, "robot.mjcf")
     check_urdf(tmp_path, model, truth, warned)
+    check_said(tmp_path, warned)
+    check_isaac_lab(tmp_path / "result" / "isaac_lab.py", model)
+
+
+def check_isaac_lab(file: Path, model: mi.IdentifiedModel) -> None:
+    """The text runs with Isaac Lab's classes, and its check finds a value that an importer dropped."""
+    there = {name: types.ModuleType(name) for name in ("isaaclab", "isaaclab.actuators")}
+    there["isaaclab.actuators"].ImplicitActuatorCfg = lambda **given: types.SimpleNamespace(**given)
+    text: dict = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in there.items():
+            patch.setitem(sys.modules, name, module)
+        exec(file.read_text(), text)
+    own, robot = text["ACTUATORS"]["joints"], model.to_robot("isaac-lab")
+    names = [joint.name for joint in robot.joints]
+    columns = {
+        "joint_armature": "IA",
+        "joint_friction_coeff": "FC",
+        "joint_dynamic_friction_coeff": "FC",
+        "joint_viscous_friction_coeff": "FV",
+    }
+    data = {key: np.array([[e.get(symbol, 0.0) for e in robot.effects]], "f") for key, symbol in columns.items()}
+    asset = types.SimpleNamespace(joint_names=names, data=types.SimpleNamespace(**data))
+    assert list(own.joint_names_expr) == names
+    text["check"](asset)
+    asset.data.joint_viscous_friction_coeff = np.zeros((1, len(names)))
+    with pytest.raises(ValueError, match="viscous_friction of"):
+        text["check"](asset)
 
 
 def test_a_motor_that_turns_with_two_joints(run, tmp_path):
@@ -223,6 +267,12 @@ def test_an_arm_of_six_joints(run, tmp_path):
     model, warned = journey(run, tmp_path, truth.urdf, truth)
     check_whole(tmp_path, model, truth, "robot.mjcf")
     check_urdf(tmp_path, model, truth, warned, most=1.25)  # weights that replace offsets are wrong in other postures
+    friction = [f"{s}{j}" for s in ("FV", "FC") for j in range(1, 7)]
+    best = mi.identify(mi.Campaign(truth.urdf, [tmp_path / "run1.csv"], effects=friction, estimator="wls"))
+    states = unseen(6)
+    wanted, free = truth.efforts(*states), mi.inverse_dynamics(best.model(physical=False).robot, *states)
+    found = in_pinocchio(tmp_path / "result" / "robot.urdf", *states)
+    assert relative(found, wanted) < WITHIN * relative(free, wanted)
 
 
 @needs_shared
@@ -287,13 +337,15 @@ def test_friction_that_no_file_holds_has_a_stand_in(run, tmp_path):
     assert json.loads(text)["exports"] == list(found.values())
     assert {t: e["read_by"] for t, e in found.items()} == {
         "mjcf": "MuJoCo",
+        "newton": "minertia",
         "usd": "minertia",
+        "isaac-lab": "minertia",
         "urdf": "Pinocchio",
     }
     code, _, err = run("convert", tmp_path / "result" / "model.toml", tmp_path / "result" / "robot.usd")
     assert code == 0 or "pip install 'minertia[usd]'" in err
     for target, export in found.items():
-        if target == "usd" and code:
+        if target in ("newton", "isaac-lab") or (target == "usd" and code):
             continue
         dry = [e["FC"] for e in mi.read_robot(tmp_path / "result" / f"robot.{target}").effects]
         assert dry == pytest.approx([1.2, 1.2], rel=0.2), target
@@ -337,9 +389,12 @@ def test_exports_of_real_logs_hold(tmp_path, name, chosen):
     result = mi.identify(replace(campaign, effects=None) if chosen else campaign)
     write_identification(tmp_path / "out", result)
     joints = range(1, result.robot.n_joints + 1)
+    whole, stage = ("rotor", "viscous", "coulomb", "offset"), ("rotor", "viscous", "coulomb")
     effects = {
-        "mjcf": ("rotor", "viscous", "coulomb", "offset"),
-        "usd": ("rotor", "viscous", "coulomb"),
+        "mjcf": whole,
+        "newton": whole,
+        "usd": stage,
+        "isaac-lab": stage,
         "urdf": tuple(f"{s}{j}" for s in ("FV", "FC") for j in joints),
     }
     for target, export in exports_of(tmp_path / "out").items():

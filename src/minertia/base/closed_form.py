@@ -7,34 +7,33 @@ eliminate the parameters of the first links of each path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from minertia.algebra.linear import Linear
-from minertia.algebra.polynomial import evaluate
-from minertia.algebra.quotient import quotient
-from minertia.algebra.scalar import Scalar, add, is_zero, mul, sub
-from minertia.algebra.vec3 import Vec, apply, dot
+from minertia.algebra.scalar import add, mul, sub
+from minertia.algebra.vec3 import apply, dot
 from minertia.base.geometry import Axes
+from minertia.base.islands import MOMENTS, Forms, clear_beyond, clear_far, eliminate_along, is_beyond, unexcited_beyond
 from minertia.robot.inertia import transport
 from minertia.robot.joint import KINDS
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
-
-Forms = dict[str, Scalar]  # symbol -> Linear over full names, 0 where nothing is left
-MOMENTS = ("MX", "MY", "MZ")
-SMALLEST_DIVISOR = 1e-3  # component of a unit vector that others are divided by
 
 
 def closed_form(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None) -> dict[str, Linear]:
     """Return {retained column: its regrouped linear form} for the given standard parameters, in their order."""
     axes = Axes(robot) if axes is None else axes
     base, links = unit_forms(robot, columns)
-    _move_to_parents(robot, base, links)
-    for j in reversed(range(robot.n_joints)):
+    _move_to_parents(robot, axes, base, links)
+    inside = [j for j in range(robot.n_joints) if not is_beyond(robot, j)]
+    for j in reversed(inside):
         _regroup_first_moments(robot, axes, links, j)
     for j in range(robot.n_joints):
-        _clear_without_effect(robot, axes, links, j)
-        _merge_rotor(robot, axes, links, j)
+        if j in inside:
+            _clear_without_effect(robot, axes, links, j)
+            _merge_rotor(robot, axes, links, j)
+        else:
+            clear_beyond(robot, axes, j, links[j])
+    for k, sensor in enumerate(robot.sensors):
+        clear_far(robot, axes, sensor, links[robot.n_joints + k])
     tables = {0: base} | {j + 1: link for j, link in enumerate(links)}
     left = {}
     for name in columns:
@@ -46,15 +45,16 @@ def closed_form(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None
 
 
 def unit_forms(robot: Robot, columns: tuple[str, ...]) -> tuple[Forms, list[Forms]]:
-    """Return each standard parameter as its own linear form, for the floating base and for each link."""
-    tables: dict[int, Forms] = {k: dict.fromkeys(LINK_SYMBOLS, 0) for k in range(robot.n_joints + 1)}
+    """Return each standard parameter as its own linear form, for the floating base, the links and the far parts."""
+    count = robot.n_joints + len(robot.sensors)
+    tables: dict[int, Forms] = {k: dict.fromkeys(LINK_SYMBOLS, 0) for k in range(count + 1)}
     for name in columns:
         symbol, link = split_name(name)
         tables[link][symbol] = Linear.unit(name)
-    return tables[0], [tables[j + 1] for j in range(robot.n_joints)]
+    return tables[0], [tables[j + 1] for j in range(count)]
 
 
-def _move_to_parents(robot: Robot, base: Forms, links: list[Forms]) -> None:
+def _move_to_parents(robot: Robot, axes: Axes, base: Forms, links: list[Forms]) -> None:
     """Rule 1 (theory, eqs. 14 to 15): regroup each link's unexcited part into its parent.
 
     The unexcited part of a link on the ground has no effect and is dropped.
@@ -62,11 +62,19 @@ def _move_to_parents(robot: Robot, base: Forms, links: list[Forms]) -> None:
     for j in reversed(range(robot.n_joints)):
         joint, x = robot.joints[j], links[j]
         moved = dict.fromkeys(LINK_SYMBOLS, 0) | {s: x[source] for s, source in KINDS[joint.kind].invisible}
+        if is_beyond(robot, j):
+            moved |= {s: x[s] for s in unexcited_beyond(robot, axes, j)}
         for symbol in LINK_SYMBOLS:
             x[symbol] = sub(x[symbol], moved[symbol])
-        if joint.parent is None and not robot.is_floating:
+        sensor = robot.sensor_before(j)
+        if sensor is not None:
+            parent = links[robot.n_joints + sensor]
+        elif joint.parent is not None:
+            parent = links[joint.parent]
+        elif robot.is_floating:
+            parent = base
+        else:
             continue
-        parent = base if joint.parent is None else links[joint.parent]
         for symbol, value in transport(moved, (joint.R, joint.p)).items():
             parent[symbol] = add(parent[symbol], value)
 
@@ -83,7 +91,7 @@ def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int)
         _rule_2(robot, axes, links, j)
     else:
         assert axis.u is not None
-        _rule_3(links[j], axis.u, robot.symbol_values)
+        eliminate_along(links[j], axis.u, robot.symbol_values)  # rule 3 (theory, eq. 17)
 
 
 def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
@@ -103,20 +111,6 @@ def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
     for symbol, value in zip(MOMENTS, moments, strict=True):
         links[parent][symbol] = add(links[parent][symbol], value)
         x[symbol] = 0
-
-
-def _rule_3(x: Forms, u: Vec, values: Mapping[str, float]) -> None:
-    """Rule 3, for a prismatic axis not parallel to the axis of r1: eliminate one first moment.
-
-    u: direction of the axis of r1 in this frame.  See theory, eq. 17.  The eliminated moment is the
-    last one whose component of u is large enough to divide by, also at the values of the symbols.
-    """
-    sizes = [abs(float(evaluate(s, values))) for s in u]
-    gone = max(k for k in range(3) if not is_zero(u[k]) and sizes[k] >= SMALLEST_DIVISOR)
-    for k in range(3):
-        if k != gone and not is_zero(u[k]):
-            x[MOMENTS[k]] = sub(x[MOMENTS[k]], mul(_ratio(u[k], u[gone]), x[MOMENTS[gone]]))
-    x[MOMENTS[gone]] = 0
 
 
 def _clear_without_effect(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
@@ -150,8 +144,3 @@ def rotor_partner(robot: Robot, axes: Axes, j: int) -> str | None:
         first = axis.r1 == j
         return "ZZ" if first or (axis.is_r2 and axis.perpendicular) else None
     return "M" if axes.is_first(j) and not axes.gravity_along(j) else None
-
-
-def _ratio(a: Scalar, b: Scalar) -> Scalar:
-    ratio: Scalar = quotient(a, b)
-    return int(ratio) if ratio in (1, -1) else ratio

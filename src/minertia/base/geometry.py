@@ -96,7 +96,7 @@ class Axes:
             return False
         before = self.robot.ancestors(j)[:-1]
         return all(self.are_parallel(a.r1, k) for k in before) and all(
-            self._same_line(k, j) for k in before if self._turns(k)
+            self.on_one_line(k, j) for k in before if self._turns(k)
         )
 
     def is_upright(self, j: int) -> bool:
@@ -121,7 +121,8 @@ class Axes:
         """Whether two axes are parallel at the zero position."""
         return float(np.linalg.norm(np.cross(self.z(i), self.z(j)))) < self.tolerance
 
-    def _same_line(self, i: int, j: int) -> bool:
+    def on_one_line(self, i: int, j: int) -> bool:
+        """Whether the origin of joint j is on the axis of joint i at the zero position."""
         return float(np.linalg.norm(np.cross(self.z(i), self.p[j] - self.p[i]))) < self.tolerance
 
 

@@ -174,6 +174,7 @@ class BaseParameters:
             "divisors": [text(divisor) for divisor in self.divisors],
             "symbols": dict(self.robot.symbol_values),
             "changed_geometry": [f"{note.where}: {note.text}" for note in self.robot.notes if note.is_geometry],
+            **({"sensors": self._far_parts()} if self.robot.sensors else {}),
             "columns": list(self.columns),
             "K": self.K.tolist(),
             "kept": list(self.kept),
@@ -210,6 +211,14 @@ class BaseParameters:
     def _repr_latex_(self) -> str:
         return f"$$\n{self.to_latex().replace('align*', 'aligned')}$$"
 
+    def _far_parts(self) -> list[dict[str, Any]]:
+        """Links beyond force/torque sensors, with their numbers."""
+        robot, found = self.robot, []
+        for k, one in enumerate(robot.sensors):
+            of = "the base" if one.joint is None else f"link {one.joint + 1}"
+            found.append({"sensor": one.name, "number": robot.n_joints + k + 1, "of": of})
+        return found
+
     def __str__(self) -> str:
         width = max((len(name) for name in self.names), default=0)
         marks = ["   [numeric]" if is_numeric else "" for is_numeric in self.is_numeric]
@@ -222,7 +231,10 @@ class BaseParameters:
 
     def _remarks(self) -> list[str]:
         """Notes on the validity of the relations: denominators, and the values that numeric relations hold for."""
-        remarks = []
+        remarks = [
+            f"link {far['number']} is the part of {far['of']} beyond the sensor '{far['sensor']}', in the same frame"
+            for far in self._far_parts()
+        ]
         if self.divisors:
             remarks.append(f"valid where {', '.join(text(d) for d in self.divisors)} is not 0")
         if any(self.is_numeric) and self.drawn:

@@ -109,7 +109,7 @@ class Sets:
         if method == "numeric" or self.rules is None:
             return self._numeric(rank)
         found = self._completed(self.rules, rank)
-        return self._as_combinations(found) if method == "mlc" else found
+        return self._as_combinations(found) if method == "mlc" and not self.robot.sensors else found
 
     def _completed(self, rules: BaseSet, rank: int) -> BaseSet:
         """Closed-form set with the requested columns exchanged in and parameters beyond the rank merged."""
@@ -261,7 +261,8 @@ def _expected_order(robot: Robot, columns: Sequence[str], keep: Sequence[str]) -
 
     def key(c: int) -> tuple[int, int, int, int]:
         symbol, link = split_name(columns[c])
-        left = LINK_SYMBOLS if link == 0 else LEFT[robot.joints[link - 1].kind]
+        is_whole = link == 0 or link > robot.n_joints  # a floating base, or the far part of a sensor
+        left = LINK_SYMBOLS if is_whole else LEFT[robot.joints[link - 1].kind]
         stage = 0 if symbol in left else 1 if symbol in (*STANDARD_SYMBOLS, *STANDARD_TWINS) else 2
         rank = left.index(symbol) if symbol in left else PREFERENCE.index(symbol) if symbol in PREFERENCE else 0
         return (0 if columns[c] in keep else 1, stage, -link, rank)

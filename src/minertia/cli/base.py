@@ -63,7 +63,16 @@ Frames = Annotated[
 ]
 
 
-Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With --geometry: kind of measurement.")]
+Sensors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sensor",
+        metavar="PLACE",
+        help="Force/torque sensor whose wrench is measured: a link or frame, a joint (just before it), or plate (under "
+        "the base); may be repeated.",
+        show_default=False,
+    ),
+]
 
 
 def base(
@@ -75,6 +84,7 @@ def base(
     keep: Keep = None,
     numbers: Numbers = False,
     snap: Snap = None,
+    sensor: Sensors = None,
     frames: Frames = "joint",
     latex: Annotated[bool, typer.Option("--latex", help="Print the relations as LaTeX.")] = False,
     html: Html = None,
@@ -93,8 +103,9 @@ def base(
 ) -> None:
     """Derive a robot's symbolic base parameters with a rank certificate."""
     from minertia.base.derive import base_parameters
+    from minertia.robot.divided import with_sensors
 
-    given = read_given(robot, how, snap, numbers=numbers)
+    given = with_sensors(read_given(robot, how, snap, numbers=numbers), sensor or ())
     if geometry:
         _geometry(given, measure, tip, as_json=as_json)
         return

@@ -14,6 +14,8 @@ LIBRARIES = ("numpy", "scipy", "typer", "rich")
 EXTRAS = {
     "sim": ("mujoco",),
     "usd": ("pxr",),
+    "newton": ("newton",),
+    "fmu": ("fmpy",),
     "logs": ("pyarrow", "rosbags"),
     "mat73": ("h5py",),
     "compiler": ("ziglang",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json,
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.documents import json_document
 from minertia.io.errors import InputError
+from minertia.robot.options import ExportOptions
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -42,6 +44,7 @@ def identify(
             show_default=False,
         ),
     ] = None,
+    exports: ExportOptions = ExportOptions(),
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -55,11 +58,18 @@ def identify(
     A log needs time, positions and efforts of every joint; velocities are optional.  Without efforts, commanded
     positions suffice: the parameters are then estimated by closed-loop output error with simulated position servos.
     """
-    run_identification(asked, out, pdf, force=force, as_json=as_json, explain=explain)
+    run_identification(asked, out, pdf, exports.export, force=force, as_json=as_json, explain=explain)
 
 
 def run_identification(
-    asked: Campaign, out: Path | None, pdf: Path | None, *, force: bool, as_json: bool, explain: bool = False
+    asked: Campaign,
+    out: Path | None,
+    pdf: Path | None,
+    exports: Sequence[str] = (),
+    *,
+    force: bool,
+    as_json: bool,
+    explain: bool = False,
 ) -> None:
     """Run the identification that a campaign specifies, of any kind; write and print the result.
 
@@ -69,14 +79,16 @@ def run_identification(
 
     if pdf is not None and out is None:
         raise InputError("--pdf prints the page that --out writes; give a folder with --out")
+    if exports and out is None:
+        raise InputError("--export adds files to the folder of a result; give it with --out")
     check_pages(None, pdf, force=force)
     if out is not None:
         from minertia.report.folders import check_identification
 
-        check_identification(out, asked, force=force)
+        check_identification(out, asked, exports, force=force)
     with progress(2 * (len(asked.train) + len(asked.validate)) + 5) as tell:
         result = identified(asked, tell=tell)
-        notes = () if out is None else _write(out, result, tell, force)
+        notes = () if out is None else _write(out, result, exports, tell, force)
     say_changed_geometry(asked.robot)
     say_findings((*result.problem.logs, *result.problem.unseen))
     if as_json:
@@ -228,7 +240,7 @@ def _say_result(result: Identification, explain: bool) -> None:
         say(f"- {reason}")
 
 
-def _write(out: Path, result: Identification, tell: Any, force: bool) -> tuple[Note, ...]:
+def _write(out: Path, result: Identification, exports: Sequence[str], tell: Any, force: bool) -> tuple[Note, ...]:
     from minertia.report.folders import write_identification
 
-    return write_identification(out, result, tell=tell, force=force)
+    return write_identification(out, result, exports=exports, tell=tell, force=force)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,7 @@ from minertia.cli.options import (
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
-from minertia.robot.options import RobotOptions, StageOptions
+from minertia.robot.options import ExportOptions, RobotOptions, StageOptions
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
@@ -179,7 +180,9 @@ def convert(
     target: Annotated[
         Path,
         typer.Argument(
-            metavar="OUT", help="File to write: .toml, .urdf, .mjcf, .xml or .usda, .usd, .usdc.", show_default=False
+            metavar="OUT",
+            help="File to write: .toml, .urdf, .mjcf, .xml or .usda, .usd, .usdc; a folder for --export c and fmu.",
+            show_default=False,
         ),
     ],
     how: RobotOptions,
@@ -197,19 +200,24 @@ def convert(
     *,
     snap: Snap = None,
     stage: StageOptions,
+    programs: ExportOptions = ExportOptions(),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert a robot to another file format; reports what that format cannot represent.
 
-    An identified model is written with the best-fitting parameters that URDF, MJCF or USD can represent,
-    and their relative residual on its logs is reported. A USD file is read back in double and in single
+    An identified model is written with the best-fitting parameters that the target can represent, and their
+    relative residual on its logs is reported. --export newton adds actuators to a USD file, isaac-lab a
+    configuration beside it; c and fmu write code. A USD file is read back in double and in single
     precision; the exit code is 1 if its efforts differ. Without a template the whole file is written:
     joints, inertias, limits and drives, no meshes.
     """
-    from minertia.robot.files import STAGES, write_robot
-    from minertia.robot.targets import target_of
+    from minertia.robot.files import write_robot
+    from minertia.robot.targets import STAGES, target_of
 
+    if programs.export:
+        _convert_for(source, target, programs.export, force=force, as_json=as_json, is_plain=template is None)
+        return
     kind, is_stage = target_of(target), target.suffix.lower() in STAGES
     of_source = stage if Path(source).suffix.lower() in STAGES else None
     name = "" if kind is None else kind.name
@@ -229,6 +237,33 @@ def convert(
         raise typer.Exit(1)
 
 
+def _convert_for(
+    source: str, target: Path, names: Sequence[str], *, force: bool, as_json: bool, is_plain: bool
+) -> None:
+    """Write an identified model for a program of --export, and print what its file leaves on the logs."""
+    from minertia.identification.model_file import is_model_file, read_model
+    from minertia.robot.files import model_in
+    from minertia.robot.targets import BY_NAME
+    from minertia.simulation.export_files import write_export
+
+    name, row = names[0], BY_NAME[names[0]]
+    file = str(model_in(source))
+    if len(names) > 1 or not is_plain:
+        raise InputError("--export takes one program and no template; run convert once for each program")
+    if not is_model_file(file):
+        raise InputError(f"--export {name} needs an identified model: give a model.toml that identify wrote")
+    if target.suffix.lower() not in row.suffixes and not row.is_whole:
+        raise InputError(f"--export {name} writes files ending in {', '.join(row.suffixes)}, not '{target.name}'")
+    notes = write_export(read_model(file), target, name, force=force)
+    exports, told = _exported(file, target, name)
+    if as_json:
+        data = {"format": FORMAT, "file": str(target), "export": name, "notes": note_data((*notes, *told))}
+        say_json(data | ({"exports": exports} if exports else {}))
+    else:
+        say_notes((*notes, *told), file=sys.stderr)
+        diagnose(f"wrote {target}")
+
+
 def _proof(robot: Robot, target: Path, stage: StageOptions) -> tuple[dict[str, Any] | None, tuple[Note, ...]]:
     """Difference between the efforts of a written USD file and those of the robot, as data and as a note."""
     from minertia.io.errors import MissingExtra
@@ -243,10 +278,11 @@ def _proof(robot: Robot, target: Path, stage: StageOptions) -> tuple[dict[str, A
     return proof.record(), (Note("info" if proof.is_held else "error", target.name, text),)
 
 
-def _exported(source: str, target: Path) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
+def _exported(source: str, target: Path, export: str = "") -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
     """Residuals of an exported identified model on its identification logs, as data and as notes.
 
-    Both are empty if `source` is not a model file, or has no export for the format of `target`.
+    Both are empty if `source` is not a model file, or has no export for the format of `target`.  export: name of the
+    target program, by default by the extension.
     """
     from minertia.identification.model_file import is_model_file, read_model
     from minertia.report.export_tables import export_notes, exports_record
@@ -254,5 +290,5 @@ def _exported(source: str, target: Path) -> tuple[list[dict[str, Any]], tuple[No
 
     if not is_model_file(source):
         return [], ()
-    model = read_by_engine(read_model(source), target)
+    model = read_by_engine(read_model(source), target, export)
     return ([], ()) if model is None else (exports_record(model), export_notes(model))

@@ -20,6 +20,7 @@ from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
 from minertia.cli.fleet import FLEET_COMMANDS, fleet
+from minertia.cli.fleet_alarms import ALARM_COMMANDS
 from minertia.cli.fleet_judging import JUDGING_COMMANDS
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, NOBODY_READS, Stopped, explain, guarded
@@ -31,6 +32,7 @@ from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.run import run as run_motion
 from minertia.cli.sample import sample
+from minertia.cli.score import score
 from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
@@ -42,10 +44,10 @@ from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
-    *(identify, validate, sample, compare, payload, watch, significance, calibrate, wrench),
+    *(identify, validate, score, sample, compare, payload, watch, significance, calibrate, wrench),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
-GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))
+GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS, *ALARM_COMMANDS)))
 OLD = {"--floating": ("--base", "floating")}  # options that still work, with what is written instead
 LONGEST = 1000  # characters of a sentence in the list of commands
 

@@ -128,7 +128,7 @@ class Call:
         if self.symbolic:
             return entries
         index = {name: k for k, name in enumerate(names)}
-        Y = np.zeros((*self.leading, self.robot.n_velocity, len(names)), dtype=self._dtype(entries.values()))
+        Y = np.zeros((*self.leading, self.robot.n_efforts, len(names)), dtype=self._dtype(entries.values()))
         for (row, name), entry in entries.items():
             Y[..., row, index[name]] = entry
         return Y

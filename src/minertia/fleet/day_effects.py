@@ -151,7 +151,8 @@ class _Months:
 def _flat_and_noise(stream: LevelStream, inside: NDArray[np.int_], rows: NDArray[np.int_], p: int) -> Array:
     warm = stream.warm[inside]
     flat = np.kron(FLAT * (1.0 + np.outer(warm, warm)), np.eye(p))
-    return np.asarray(flat + blocks(stream.V[inside]) + stream.common[np.ix_(rows, rows)])
+    own = stream.J[inside].reshape(len(rows), -1)
+    return np.asarray(flat + blocks(stream.V[inside]) + own @ stream.P @ own.T)
 
 
 def blocks(V: Array) -> Array:
@@ -160,11 +161,6 @@ def blocks(V: Array) -> Array:
     full = np.zeros((D, p, D, p))
     full[range(D), :, range(D), :] = V
     return full.reshape(D * p, D * p)
-
-
-def effects_covariance(days: NDArray[np.int_], omega: Array | Sequence[float], phi: float) -> Array:
-    """Covariance of the day effects of all days and levels, (D p, D p)."""
-    return _by_levels(phi ** np.abs(np.subtract.outer(days, days)), omega)
 
 
 def _by_levels(memory: Array, omega: Array | Sequence[float]) -> Array:

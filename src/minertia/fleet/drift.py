@@ -6,17 +6,20 @@ e-BH procedure: at most a fraction q of them is false, whenever the report is ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 import numpy as np
 
+from minertia.fleet.alarm_life import AlarmLife
+from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
-from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects, learn_day_effects
-from minertia.fleet.e_process import EProcess, e_process
-from minertia.fleet.events import RobotEvent, program_events
+from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects
+from minertia.fleet.e_process import step_size
+from minertia.fleet.events import RobotEvent
+from minertia.fleet.findings import RobotFinding, robot_findings
 from minertia.fleet.index import LogFault
 from minertia.fleet.levels import LOAD
 from minertia.fleet.options import DriftOptions
@@ -27,10 +30,12 @@ from minertia.fleet.streams import (
     LevelStream,
     RobotStreams,
     StreamType,
-    learn,
-    robot_streams,
+    Training,
     stray_days,
+    too_few,
+    training,
 )
+from minertia.fleet.watch import FleetDays, FollowedRobot, HeldDays, WatchState, stream_events, watch_type
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import plural
 from minertia.version import __version__
@@ -55,78 +60,22 @@ class NoEvidence(MinertiaError):
 
 @dataclass(frozen=True)
 class TypeFleet:
-    """Robots of one type: {name: days by number}.
+    """Robots of one type: {name: days by number}, or a source of days.
 
     calibration: day effects learnt before, by joint.  learnt: first and last training day of robots that were assessed
-    before.
+    before.  before: state after an earlier report, which is continued.
     """
 
     kind: StreamType
-    robots: Mapping[str, Mapping[int, RobotDay]]
+    robots: Mapping[str, Mapping[int, RobotDay]] | FleetDays
     calibration: Mapping[str, DayEffects] = field(default_factory=dict)
     learnt: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class JudgedStream:
-    """Monitored stream with its e-process."""
-
-    type: str
-    stream: LevelStream
-    process: EProcess
-    events: tuple[RobotEvent, ...]
-    is_alarm: bool = False
-
-    def __repr__(self) -> str:
-        return f"<JudgedStream of '{self.stream.robot}', {self.stream.joint or LOAD}: e = {self.process.last:.3g}>"
+    before: WatchState = field(default_factory=WatchState)
 
     @property
-    def cause(self) -> int:
-        """Index of the level whose change alone explains the evidence best."""
-        return int(np.argmax(self.process.causes))
-
-
-@dataclass(frozen=True)
-class FleetAlarm:
-    """Detected change.
-
-    change, deviation: change and its standard deviation, relative to the learnt level (friction) or in kg
-    (load), see `unit`.  since: first and last day between which the change began.  e: e-value.  bound:
-    upper bound of the probability of such a value by chance, for this stream alone.  cost: fraction of the
-    joint's effort limit that the change takes, None if limits are not known.
-    """
-
-    robot: str
-    joint: str | None
-    what: str
-    change: float
-    deviation: float
-    unit: str
-    since: tuple[int, int]
-    e: float
-    bound: float
-    temperature: Mapping[str, Any]
-    program_changed: bool
-    suggestion: str
-    cost: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return as a dict of plain data, for JSON."""
-        return {
-            "robot": self.robot,
-            "joint": self.joint,
-            "what": self.what,
-            "change": self.change,
-            "deviation": self.deviation,
-            "unit": self.unit,
-            "since": [day_name(d) for d in self.since],
-            "e": self.e,
-            "bound": self.bound,
-            "temperature": dict(self.temperature),
-            "program_changed": self.program_changed,
-            "suggestion": self.suggestion,
-            "cost": self.cost,
-        }
+    def source(self) -> FleetDays:
+        """Source of the days."""
+        return self.robots if isinstance(self.robots, FleetDays) else HeldDays(self.robots)
 
 
 @dataclass(frozen=True)
@@ -170,7 +119,8 @@ class FleetDrift:
     """Drift report: alarms worst first, every stream, robots that were not assessed, and its basis.
 
     no_longer: robots that an earlier report assessed and this one does not.  faults: unreadable records.
-    left_out: logs that are excluded because they arrived after their days had been used for training.
+    left_out: logs that are excluded because they arrived after their days had been used for training.  states: state
+    of each type, from which the next report continues.  lives: alarms of this and earlier reports with their states.
     """
 
     options: DriftOptions
@@ -185,14 +135,22 @@ class FleetDrift:
     no_longer: tuple[NoLongerJudged, ...] = ()
     faults: tuple[LogFault, ...] = ()
     left_out: tuple[LogFault, ...] = ()
+    states: Mapping[str, WatchState] = field(default_factory=dict, repr=False)
+    lives: tuple[AlarmLife, ...] = ()
 
     def __repr__(self) -> str:
         return f"<FleetDrift: {plural(len(self.alarms), 'alarm')} in {plural(len(self.streams), 'stream')}>"
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether action is needed: alarms, robots no longer assessed, damaged records."""
-        return bool(self.alarms or self.no_longer or self.faults)
+        """Whether action is needed: alarms that nobody has dealt with, robots no longer assessed, damaged records."""
+        pending = any(life.needs_action for life in self.lives) if self.lives else bool(self.alarms)
+        return bool(pending or self.no_longer or self.faults)
+
+    @property
+    def findings(self) -> tuple[RobotFinding, ...]:
+        """Alarms grouped by robot, with the cause that explains them together; most urgent first."""
+        return robot_findings(self.alarms, self.streams)
 
     @property
     def statement(self) -> str:
@@ -232,7 +190,9 @@ class FleetDrift:
             "streams": len(self.streams),
             "statement": self.statement,
             "calibration": [_calibration_json(kind, own) for kind, own in self.calibration.items()],
+            "robots": [finding.to_json() for finding in self.findings],
             "alarms": [alarm.to_json() for alarm in self.alarms],
+            "lives": [life.to_json() for life in self.lives if life.is_living],
             "watch": [alarm.to_json() for alarm in self.watch],
             "not_judged": [{"robot": n.robot, "joint": n.joint, "reason": n.reason} for n in self.not_judged],
             "no_longer_judged": [own.to_json() for own in self.no_longer],
@@ -258,7 +218,7 @@ def fleet_drift(
 ) -> FleetDrift:
     """Assess every robot of some types on the day of the report."""
     opts = options or DriftOptions()
-    found = [_judge_type(own, opts, events) for own in types if own.robots]
+    found = [_judge_type(own, opts, events) for own in types if own.source.robots()]
     newest = {robot: day for own in found for robot, day in own.newest.items()}
     if not newest:
         raise NoEvidence("there is no robot with records to assess; add logs first")
@@ -283,6 +243,7 @@ def fleet_drift(
         {own.kind.name: own.calibration for own in found},
         robots,
         tuple([*(note for own in found for note in own.notes), *ahead]),
+        states={own.kind.name: own.state for own in found},
     )
 
 
@@ -345,24 +306,38 @@ class _JudgedType:
     first: int
     newest: Mapping[str, int]
     notes: tuple[str, ...]
+    state: WatchState
 
 
-class _SteadyDays(Mapping[str, Mapping[int, RobotDay]]):
+class _SteadyDays(FleetDays):
     """Days of each robot without outlying days, which are reported in notes."""
 
-    def __init__(self, robots: Mapping[str, Mapping[int, RobotDay]]) -> None:
-        self._robots, self.stray = robots, dict[str, tuple[int, ...]]()
+    def __init__(self, source: FleetDays) -> None:
+        self._source, self.stray, self._kept = source, dict[str, tuple[int, ...]](), dict[str, dict[int, str]]()
 
-    def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
-        days = self._robots[robot]
-        self.stray[robot] = stray = stray_days(days)
-        return {d: own for d, own in days.items() if d not in stray} if stray else days
+    def robots(self) -> list[str]:
+        """Names of the robots."""
+        return self._source.robots()
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._robots)
+    def records(self, robot: str) -> Mapping[int, str]:
+        """Days that are not outlying."""
+        if robot not in self._kept:
+            every = self._source.records(robot)
+            self.stray[robot] = stray = stray_days(every)
+            self._kept[robot] = {day: own for day, own in every.items() if day not in stray}
+        return self._kept[robot]
 
-    def __len__(self) -> int:
-        return len(self._robots)
+    def read(self, robot: str, days: Collection[int]) -> dict[int, RobotDay]:
+        """Some days of a robot."""
+        return self._source.read(robot, days)
+
+    def doubtful(self) -> Collection[str]:
+        """Robots whose records may have changed."""
+        return self._source.doubtful()
+
+    def is_damaged(self) -> bool:
+        """Whether records could not be read."""
+        return self._source.is_damaged()
 
     def notes(self) -> list[str]:
         """Notes on excluded outlying days."""
@@ -376,24 +351,17 @@ class _SteadyDays(Mapping[str, Mapping[int, RobotDay]]):
 
 def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotEvent]) -> _JudgedType:
     """Assess all streams of the robots of one type."""
-    every = _SteadyDays(fleet.robots)
-    learnt = learn(every, fleet.kind, options.learning, fleet.learnt)
-    robots, seen = [], []
-    for name in learnt.robots:
-        days = every[name]
-        robots.append(robot_streams(name, days, fleet.kind, learnt))
-        seen += list(program_events(name, days))
-    told = [e for e in events if e.robot in learnt.robots]
-    calibration, notes = _calibrated(fleet, robots)
-    missing = [NotJudged(r, reason) for r, reason in learnt.reasons.items()]
-    missing += [NotJudged(r.robot, reason, joint) for r in robots for joint, reason in r.reasons]
+    days = _SteadyDays(fleet.source)
+    trained = training({robot: days.records(robot) for robot in days.robots()}, options.learning, fleet.learnt)
+    state, effects = watch_type(fleet.kind, days, trained, options, fleet.calibration, events, fleet.before)
+    missing = [NotJudged(r, reason) for r, reason in _unlearnt(trained, state, options).items()]
+    missing += [NotJudged(r, reason, joint) for r, own in state.robots.items() for joint, reason in own.levels.reasons]
+    listed: dict[str, list[RobotEvent]] = {}
+    for event in events:
+        listed.setdefault(event.robot, []).append(event)
     streams = []
-    for own in robots:
-        if own.robot in learnt.reasons:
-            continue
-        happened = [e for e in (*told, *seen) if e.robot == own.robot]
-        for stream in own.streams:
-            judged = _judge(fleet.kind.name, stream, calibration, own.learnt[1] + 1, happened, options)
+    for robot, own in state.robots.items():
+        for judged in _judged(fleet.kind.name, own, listed.get(robot, [])):
             if isinstance(judged, NotJudged):
                 missing.append(judged)
             else:
@@ -401,55 +369,70 @@ def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotE
     return _JudgedType(
         fleet.kind,
         tuple(streams),
-        tuple(robots),
+        tuple(_shown(trained, days, state)),
         tuple(missing),
-        calibration,
-        min((window[0] for window in learnt.windows.values()), default=0),
-        learnt.newest,
-        (*notes, *every.notes()),
+        effects,
+        min((window[0] for window in trained.windows.values()), default=0),
+        trained.newest,
+        (*_borrowed(fleet, state, effects), *days.notes()),
+        state,
     )
 
 
-def _calibrated(fleet: TypeFleet, robots: Sequence[RobotStreams]) -> tuple[dict[str, DayEffects], tuple[str, ...]]:
-    """Day effects of each joint, learnt from the robots or as given."""
-    found: dict[str, DayEffects] = {}
-    notes = []
-    joints = dict.fromkeys(s.joint or LOAD for own in robots for s in own.streams)
-    for joint in joints:
-        pairs = [(s, own.learnt) for own in robots for s in own.streams if (s.joint or LOAD) == joint]
-        if len(pairs) >= FEWEST_ROBOTS:
-            found[joint] = learn_day_effects([s for s, _ in pairs], [w for _, w in pairs])
-        elif joint in fleet.calibration:
-            found[joint] = fleet.calibration[joint]
-            notes.append(
-                f"day effects of {joint} are taken from an earlier calibration of the type '{fleet.kind.name}'"
-            )
-    return found, tuple(notes)
+def _unlearnt(trained: Training, state: WatchState, options: DriftOptions) -> dict[str, str]:
+    """Why robots are not monitored: in training, without enough readable training days, or with other units."""
+    odd = {} if state.basis is None else dict(state.basis.learnt.odd)
+    lost = [robot for robot in trained.complete if robot not in state.robots and robot not in odd]
+    return {**trained.reasons, **odd, **{robot: too_few(0, options.learning, True) for robot in lost}}
 
 
-def _judge(
-    kind: str,
-    stream: LevelStream,
-    calibration: Mapping[str, DayEffects],
-    watched_from: int,
-    events: Sequence[RobotEvent],
-    options: DriftOptions,
-) -> JudgedStream | NotJudged:
-    effects = calibration.get(stream.joint or LOAD)
-    if effects is None:
-        return NotJudged(
-            stream.robot,
-            f"fewer than {FEWEST_ROBOTS} robots of its type to estimate day effects from, and no calibration",
-            stream.joint,
-        )
-    own = tuple(e for e in events if e.concerns(stream.joint))
-    marks = sorted({e.day for e in own if stream.days[0] < e.day})
-    if marks and int(np.sum(stream.days >= marks[-1])) < SETTLING:
-        kinds = {e.kind for e in own if e.day == marks[-1]}
-        word = "new program" if "program" in kinds else sorted(kinds)[0]
-        reason = f"{word} on {day_name(marks[-1])}: too few days since"
-        return NotJudged(stream.robot, reason, stream.joint, settling=True)
-    return JudgedStream(kind, stream, e_process(stream, effects, watched_from, marks, options.horizon), own)
+def _shown(trained: Training, days: FleetDays, state: WatchState) -> list[RobotStreams]:
+    """Levels of monitored robots; robots in training have their days only."""
+    return [
+        state.robots[robot].levels
+        if robot in state.robots
+        else RobotStreams(robot, window, (), days=tuple(sorted(days.records(robot))))
+        for robot, window in trained.windows.items()
+    ]
+
+
+def _borrowed(fleet: TypeFleet, state: WatchState, effects: Mapping[str, DayEffects]) -> list[str]:
+    """Notes on day effects from an earlier calibration."""
+    own = {} if state.basis is None else state.basis.calibration
+    used = {s.joint or LOAD for robot in state.robots.values() for s in robot.levels.streams}
+    return [
+        f"day effects of {joint} are taken from an earlier calibration of the type '{fleet.kind.name}'"
+        for joint in effects
+        if joint in used and joint not in own
+    ]
+
+
+def _judged(kind: str, own: FollowedRobot, listed: Sequence[RobotEvent]) -> list[JudgedStream | NotJudged]:
+    """Streams of a robot with their evidence, or the reason why they are not assessed."""
+    places = {joint: (group, k) for group in own.groups for k, joint in enumerate(group.joints)}
+    found: list[JudgedStream | NotJudged] = []
+    for stream in own.levels.streams:
+        if (stream.joint or LOAD) not in places:
+            reason = f"fewer than {FEWEST_ROBOTS} robots of its type to estimate day effects from, and no calibration"
+            found.append(NotJudged(stream.robot, reason, stream.joint))
+            continue
+        group, k = places[stream.joint or LOAD]
+        events = stream_events(stream, listed, own.program)
+        early = _settling(stream, events)
+        process = group.state.process(k, step_size(stream), own.levels.learnt[1] + 1)
+        found.append(early or JudgedStream(kind, stream, process, events))
+    return found
+
+
+def _settling(stream: LevelStream, events: Sequence[RobotEvent]) -> NotJudged | None:
+    """Reason not to assess a stream in the first days after an event."""
+    marks = sorted({e.day for e in events if stream.days[0] < e.day})
+    if not marks or int(np.sum(stream.days >= marks[-1])) >= SETTLING:
+        return None
+    kinds = {e.kind for e in events if e.day == marks[-1]}
+    word = "new program" if "program" in kinds else sorted(kinds)[0]
+    reason = f"{word} on {day_name(marks[-1])}: too few days since"
+    return NotJudged(stream.robot, reason, stream.joint, settling=True)
 
 
 def _alarm(judged: JudgedStream, robots: Mapping[str, RobotStreams], kinds: Mapping[str, StreamType]) -> FleetAlarm:

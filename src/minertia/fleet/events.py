@@ -1,23 +1,18 @@
-"""Robot events: maintenance, tool and program changes, from a file or detected in daily histograms."""
+"""Robot events: maintenance, tool and program changes, as listed in a file or detected (`programs`)."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-import numpy as np
-
-from minertia.fleet.calendar import day_number
-from minertia.fleet.robot_day import RobotDay
-from minertia.io.arrays import Array
+from minertia.fleet.calendar import day_name, day_number
+from minertia.fleet.options import EVENTS
 from minertia.io.errors import MinertiaError
 
 RETIRED = "retired"  # a robot, or a joint, that nobody expects to be judged any more
-KINDS = ("maintenance", "tool", "program", "calibration", RETIRED)
 EVERY = "*"  # joint of an event that concerns the whole robot
-NEW_PROGRAM = 0.05  # earth mover's distance, over the range, from which days are of different programs
 HEADER = ("robot", "day", "joint", "kind", "note")
 
 
@@ -61,8 +56,8 @@ def _event(row: Sequence[str], where: str) -> RobotEvent:
     robot, day, joint, kind, note = cells[:5]
     if not robot:
         raise MinertiaError(f"{where}: an event needs the robot to which it happened")
-    if kind not in KINDS:
-        raise MinertiaError(f"{where}: there is no kind of event called '{kind}'; use {', '.join(KINDS)}")
+    if kind not in EVENTS:
+        raise MinertiaError(f"{where}: there is no kind of event called '{kind}'; use {', '.join(EVENTS)}")
     try:
         number = day_number(day)
     except MinertiaError as error:
@@ -70,28 +65,10 @@ def _event(row: Sequence[str], where: str) -> RobotEvent:
     return RobotEvent(robot, number, joint or EVERY, kind, note)
 
 
-def program_events(robot: str, days: Mapping[int, RobotDay]) -> tuple[RobotEvent, ...]:
-    """Days on which a robot's motion changes, detected by the program's name, else by histograms."""
-    found: list[RobotEvent] = []
-    usual: Array | None = None
-    count, name = 0, ""
-    for number in sorted(days):
-        day = days[number]
-        renamed = bool(day.program and name and day.program != name)
-        moved = (
-            usual is not None and day.histograms is not None and movers_distance(day.histograms, usual) > NEW_PROGRAM
-        )
-        if renamed or moved:
-            note = f"program {day.program}" if renamed else "the distribution of positions and speeds changed"
-            found.append(RobotEvent(robot, number, EVERY, "program", note, seen=True))
-            usual, count = None, 0
-        if day.histograms is not None:
-            count += 1
-            usual = day.histograms if usual is None else usual + (day.histograms - usual) / count
-        name = day.program or name
-    return tuple(found)
-
-
-def movers_distance(one: Array, other: Array) -> float:
-    """Earth mover's distance of histograms over the same bins, relative to the range, averaged over the rows."""
-    return float(np.mean(np.sum(np.abs(np.cumsum(one - other, axis=1)), axis=1)) / one.shape[1])
+def event_line(event: RobotEvent) -> str:
+    """Line of a file of events."""
+    sink = StringIO()
+    csv.writer(sink, lineterminator="\n").writerow(
+        [event.robot, day_name(event.day), event.joint, event.kind, event.note]
+    )
+    return sink.getvalue()

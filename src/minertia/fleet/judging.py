@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 
+from minertia.fleet.alarm_store import keep_alarms
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
 from minertia.fleet.drift import FleetDrift, NoEvidence, NotJudged, TypeFleet, fleet_drift
-from minertia.fleet.events import RobotEvent, read_events
+from minertia.fleet.events import EVERY, HEADER, RobotEvent, event_line, read_events
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit import fit_fleet
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.index import IndexRow, LogFault
 from minertia.fleet.judged import (
+    JUDGED,
     CountedRows,
     JudgedBefore,
     counted_rows,
@@ -31,8 +35,11 @@ from minertia.fleet.places import StoreError
 from minertia.fleet.readout import StoredDays, StoredStacks, load_directions, stream_type
 from minertia.fleet.store import EvidenceStore
 from minertia.fleet.stored_types import StoredType
+from minertia.fleet.streams import StreamType
+from minertia.fleet.watch import WatchState
+from minertia.fleet.watch_file import parsed_state, state_bytes
 from minertia.io.documents import DocumentError, json_document
-from minertia.io.errors import MinertiaError
+from minertia.io.errors import MinertiaError, UnknownName
 from minertia.io.notebook import plural
 from minertia.robot.formats.reading import read_text
 
@@ -47,8 +54,11 @@ def fit_stored(
     days = StoredDays(store, stored, own)
 
     def one_day(robot: str) -> FleetEvidence | None:
-        found = days[robot]
-        return found[max(found)].evidence if found else None
+        for day in sorted(days.records(robot), reverse=True):
+            found = days.read(robot, [day])
+            if found:
+                return found[day].evidence
+        return None
 
     stacks, model = StoredStacks(store, stored, own), stored.type.column_set.model
     opts = options or FitOptions()
@@ -83,8 +93,10 @@ def judge_stored(
         own = [row for row in counted.rows if row.key == stored.key]
         if own:
             known, said = usable_calibration(store, stored)
-            read.append(StoredDays(store, stored, own))
-            fleets.append(TypeFleet(stream_type(stored), read[-1], known, before.windows(stored.key)))
+            kind = stream_type(stored)
+            state, since = read_state(store, stored, kind, options) if is_kept else (WatchState(), math.inf)
+            read.append(StoredDays(store, stored, own, since))
+            fleets.append(TypeFleet(kind, read[-1], known, before.windows(stored.key), state))
             notes += said
     try:
         found = fleet_drift(fleets, options, happened)
@@ -104,11 +116,51 @@ def judge_stored(
         return found
     keys = {stored.type.name: stored.key for stored in types}
     unkept = write_judged(store, options.learning, judged_after(found, counted.rows, before, keys))
-    for stored in types:
+    for stored in types if unkept is None else ():
         learnt = found.calibration.get(stored.type.name)
-        if learnt and unkept is None:
+        if learnt:
             write_calibration(store, stored, learnt)
-    return found if unkept is None else replace(found, notes=(*found.notes, unkept))
+        if stored.type.name in found.states:
+            write_state(store, stored, options, found.states[stored.type.name])
+    return with_lives(store, found) if unkept is None else replace(found, notes=(*found.notes, unkept))
+
+
+def with_lives(store: EvidenceStore, found: FleetDrift) -> FleetDrift:
+    """Report with the states of its alarms, which are stored; a note if their history cannot be read or stored."""
+    try:
+        return replace(found, lives=tuple(keep_alarms(store, found)))
+    except MinertiaError as err:
+        why = str(err).removeprefix(f"{store.place.url}: ")
+        return replace(found, notes=(*found.notes, f"the states of alarms are unknown: {why}"))
+
+
+def state_name(stored: StoredType, options: DriftOptions) -> str:
+    """File name of the state of a type's reports."""
+    return f"{JUDGED}/{stored.key[:16]}-learning-{options.learning}.state"
+
+
+def read_state(
+    store: EvidenceStore, stored: StoredType, kind: StreamType, options: DriftOptions
+) -> tuple[WatchState, float]:
+    """State after the last report, and when it was stored [s since 1970]; empty if there is none that can be used."""
+    name = state_name(stored, options)
+    when = store.place.changed([name]).get(name, math.inf)
+    data = store.read(name)
+    if data is None:
+        return WatchState(), math.inf
+    try:
+        return parsed_state(data, stored.layout, kind), when
+    except Exception:  # whatever a broken file makes Arrow or NumPy raise; all is computed again
+        return WatchState(), math.inf
+
+
+def write_state(store: EvidenceStore, stored: StoredType, options: DriftOptions, state: WatchState) -> None:
+    """Store the state of a type for the next report; without it, that report takes longer."""
+    with contextlib.suppress(StoreError):
+        if state.basis is None:
+            store.place.remove(state_name(stored, options))
+        else:
+            store.place.write(state_name(stored, options), state_bytes(state))
 
 
 def _refuse_damaged(store: EvidenceStore, faults: Sequence[LogFault]) -> None:
@@ -138,6 +190,18 @@ def stored_events(store: EvidenceStore, path: Path | None) -> tuple[RobotEvent, 
         return read_events(read_text(path), str(path))
     data = store.read(EVENTS)
     return () if data is None else read_events(data.decode("utf-8", "replace"), f"{store.place.url}/{EVENTS}")
+
+
+def add_event(store: EvidenceStore, event: RobotEvent, joints: Collection[str]) -> None:
+    """Add an event to the events of a store; joints: names of the robot's joints."""
+    if event.joint != EVERY and event.joint not in joints:
+        raise UnknownName("joint", event.joint, [EVERY, *joints])
+    before = (store.read(EVENTS) or b"").decode("utf-8", "replace")
+    read_events(before, f"{store.place.url}/{EVENTS}")
+    text = before if before.endswith("\n") or not before else f"{before}\n"
+    line = event_line(event)
+    read_events(f"{','.join(HEADER)}\n{line}", "event")
+    store.write(EVENTS, f"{text or ','.join(HEADER) + chr(10)}{line}".encode())
 
 
 def _calibration_name(stored: StoredType) -> str:

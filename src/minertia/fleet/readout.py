@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -21,6 +23,7 @@ from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.store import MONTHS, EvidenceStore
 from minertia.fleet.stored_types import StoredType
 from minertia.fleet.streams import StreamType
+from minertia.fleet.watch import FleetDays
 from minertia.identification.problem.linear import LinearModel
 from minertia.io.arrays import Array
 from minertia.robot.parameters import full_name
@@ -109,6 +112,10 @@ class _RecordFiles:
         """Note a record that cannot be used, with the reason."""
         self._lost[row.identity] = row, why
 
+    def has_lost(self) -> bool:
+        """Whether records could not be used."""
+        return bool(self._lost)
+
     def faults(self) -> tuple[LogFault, ...]:
         """Faults of unreadable records, one per file; the files are also noted as damaged in the store."""
         files: dict[str, list[tuple[IndexRow, str]]] = {}
@@ -171,19 +178,63 @@ def _is_finite(evidence: FleetEvidence) -> bool:
     return all(bool(np.isfinite(part).all()) for part in parts)
 
 
-class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
-    """Lazy mapping from robots to their days with all stored statistics, for drift detection."""
+class StoredDays(FleetDays):
+    """Days of the robots of a store with all stored statistics, for drift detection.
 
-    def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
+    since: time of the state of the last report [s since 1970]; record files changed later may have lost records.
+    """
+
+    def __init__(
+        self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow], since: float = math.inf
+    ) -> None:
+        self._store, self._since = store, since
         self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, None, {})
+        self._days: dict[str, dict[int, list[IndexRow]]] = {}
 
-    def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
-        days: dict[int, list[EvidenceRecord]] = {}
-        for name, own in _by_file(self._rows[robot]).items():
-            file, found, places = self._files.rows(name, own)
-            for row, record in self._records(file, found, places):
-                days.setdefault(day_number(row.day), []).append(record)
-        return {day: robot_day(days[day]) for day in sorted(days)}
+    def robots(self) -> list[str]:
+        """Robots with records."""
+        return list(self._rows)
+
+    def records(self, robot: str) -> Mapping[int, str]:
+        """Days with records, and a digest of the contents of each."""
+        return {day: _digest(own) for day, own in self._by_day(robot).items()}
+
+    def _by_day(self, robot: str) -> dict[int, list[IndexRow]]:
+        if robot not in self._days:
+            found: dict[int, list[IndexRow]] = {}
+            self._days[robot] = found
+            for row in self._rows[robot]:
+                found.setdefault(day_number(row.day), []).append(row)
+        return self._days[robot]
+
+    def read(self, robot: str, days: Collection[int]) -> dict[int, RobotDay]:
+        """Some days of a robot, without records that cannot be read (`faults`)."""
+        every, found = self._by_day(robot), dict[int, list[EvidenceRecord]]()
+        rows = [row for day in sorted(days) for row in every[day]]
+        for name, own in _by_file(rows).items():
+            file, there, places = self._files.rows(name, own)
+            for row, record in self._records(file, there, places):
+                found.setdefault(day_number(row.day), []).append(record)
+        return {day: robot_day(found[day]) for day in sorted(found)}
+
+    def doubtful(self) -> Collection[str]:
+        """Robots with records in files that changed after the last report, are damaged or gone.
+
+        A changed monthly file, which `compact` has verified, is read again; only robots that lost records count.
+        """
+        files: dict[str, list[IndexRow]] = {}
+        for rows in self._rows.values():
+            for row in rows:
+                files.setdefault(row.record, []).append(row)
+        when, damaged = self._store.place.changed(list(files)), self._store.damaged
+        found: set[str] = set()
+        for name, rows in files.items():
+            if name in damaged or name not in when:
+                found |= {row.robot for row in rows}
+            elif when[name] > self._since:
+                kept = self._files.rows(name, rows)[1] if name.startswith(MONTHS) else ()
+                found |= {row.robot for row in rows} - {row.robot for row in kept}
+        return found
 
     def _records(
         self, file: _RecordFile, rows: Sequence[IndexRow], places: Sequence[int]
@@ -200,15 +251,18 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
             else:
                 self._files.lose(row, "it contains numbers that are not finite")
 
+    def is_damaged(self) -> bool:
+        """Whether records could not be read."""
+        return self._files.has_lost()
+
     def faults(self) -> tuple[LogFault, ...]:
         """Faults of unreadable records of the requested robots."""
         return self._files.faults()
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
 
-    def __len__(self) -> int:
-        return len(self._rows)
+def _digest(rows: Sequence[IndexRow]) -> str:
+    """Digest of the contents of the records of a day, in the order in which they are merged."""
+    return hashlib.sha256(" ".join(row.content for row in rows).encode()).hexdigest()[:16]
 
 
 def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:

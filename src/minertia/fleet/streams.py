@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.fleet.day_stack import DayStack, noise_levels
-from minertia.fleet.evidence import FleetEvidence
+from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.levels import (
     DRY,
     LOAD,
@@ -64,9 +64,9 @@ class LevelStream:
 
     joint: None for the load.  days (D,).  y (D, p): relative deviations of the friction levels from the
     learnt ones; for the load, its deviation from the learnt load [kg] divided by the moving mass.  V (D, p,
-    p): noise covariance of each day.  common (D p, D p): covariance common to all days, due to the robot's
-    constant values.  warm (D,): deviation of the temperature from its mean in the training period, divided by
-    10 K; 0 if unknown.
+    p): noise covariance of each day.  warm (D,): deviation of the temperature from its mean in the training period,
+    divided by 10 K; 0 if unknown.  J (D, p, c), P (c, c): effect of the errors of the robot's constant values on each
+    day, and their covariance; without columns once the evidence of the stream contains them.
     """
 
     robot: str
@@ -74,8 +74,9 @@ class LevelStream:
     days: NDArray[np.int_]
     y: Array
     V: Array
-    common: Array
     warm: Array
+    J: Array
+    P: Array
 
     def __repr__(self) -> str:
         return f"<LevelStream of '{self.robot}', {self.joint or LOAD}: {len(self.days)} days>"
@@ -84,6 +85,12 @@ class LevelStream:
     def parts(self) -> tuple[str, ...]:
         """Names of the levels: viscous and dry friction, or the load."""
         return (LOAD,) if self.joint is None else ("viscous friction", "dry friction")
+
+    def followed(self, later: LevelStream) -> LevelStream:
+        """Stream with further days."""
+        pairs = ((getattr(self, name), getattr(later, name)) for name in ("days", "y", "V", "warm", "J"))
+        days, y, V, warm, J = (np.concatenate(pair) for pair in pairs)
+        return replace(self, days=days, y=y, V=V, warm=warm, J=J)
 
 
 @dataclass(frozen=True)
@@ -101,19 +108,66 @@ class RobotStreams:
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """Values of a type and its robots, learnt from their training days.
+class RobotBasis:
+    """Values from the training days of a robot, on which its streams are based.
 
-    windows: first and last training day; newest: last day with logs; reasons: why robots are not monitored.
+    window: first and last training day.  known: value of each column.  P: covariance of the robot's constant values,
+    by effort.  load [kg]: its payload.  inflation: variance inflation of the levels; empty without time blocks.
+    warm (joints,): mean temperatures [degC], NaN if unknown.  heat [degC]: their mean over days and joints.  reasons:
+    why joints, or the robot (None), have no stream.
     """
 
+    window: tuple[int, int]
+    known: Array
+    P: tuple[Array, ...]
+    load: float
+    inflation: Array
+    warm: Array
+    heat: float
+    reasons: tuple[tuple[str | None, str], ...] = ()
+
+    def friction(self, layout: EvidenceLayout) -> dict[tuple[str, str], float]:
+        """Learnt FV and FC, by symbol and joint."""
+        return {
+            (symbol_of(layout.names[c]), effort): float(self.known[c])
+            for effort, seen in zip(layout.efforts, layout.seen, strict=True)
+            for c in seen
+            if symbol_of(layout.names[c]) in ("FV", "FC")
+        }
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training days of all robots, known without reading a record.
+
+    windows: first and last training day; newest: last day with logs; inside: training days with logs; reasons: why
+    robots are not monitored.
+    """
+
+    windows: Mapping[str, tuple[int, int]]
+    newest: Mapping[str, int]
+    inside: Mapping[str, tuple[int, ...]]
+    reasons: Mapping[str, str]
+
+    @property
+    def complete(self) -> list[str]:
+        """Robots whose training is complete; they alone determine the values of the type."""
+        return [robot for robot in self.windows if robot not in self.reasons]
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """Values of a type, learnt from the training days of its robots.
+
+    values: of each robot.  odd: robots with efforts of another unit, and the message.
+    """
+
+    layout: EvidenceLayout
     levels: Levels
     sigma: Array
     of_type: Mapping[str, float]
-    robots: Mapping[str, RobotValues]
-    windows: Mapping[str, tuple[int, int]]
-    newest: Mapping[str, int]
-    reasons: Mapping[str, str]
+    values: Mapping[str, RobotValues]
+    odd: Mapping[str, str]
 
 
 def learning_window(days: Iterable[int], learning: int = LEARNING) -> tuple[int, int]:
@@ -140,45 +194,48 @@ def stray_days(days: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def learn(
-    fleet: Mapping[str, Mapping[int, RobotDay]],
-    kind: StreamType,
-    learning: int = LEARNING,
-    known: Mapping[str, tuple[int, int]] | None = None,
-) -> Learnt:
-    """Fit type and robots on each robot's training days; known: training days of robots assessed before."""
-    sums: dict[str, RobotSums] = {}
-    windows, newest, reasons, efforts = {}, {}, {}, {}
-    levels: Levels | None = None
-    sigma = np.zeros(0)
+def training(
+    fleet: Mapping[str, Iterable[int]], learning: int = LEARNING, known: Mapping[str, tuple[int, int]] | None = None
+) -> Training:
+    """Training days of robots, given their days with logs; known: training days of robots assessed before."""
+    windows, newest, inside, reasons = {}, {}, {}, {}
     for robot in sorted(fleet):
-        days = fleet[robot]
+        days = sorted(fleet[robot])
         if not days:
             reasons[robot] = "no logs"
             continue
         before = (known or {}).get(robot)
         windows[robot] = window = before or learning_window(days, learning)
-        newest[robot] = max(days)
-        inside = {d: day.evidence for d, day in days.items() if window[0] <= d <= window[1]}
-        if newest[robot] <= window[1] or len(inside) < min(FEWEST_LEARNT, learning):
-            reasons[robot] = _not_learnt(len(inside), learning, before is not None)
-        if len(inside) < min(FEWEST_LEARNT, learning):
+        newest[robot] = days[-1]
+        inside[robot] = tuple(d for d in days if window[0] <= d <= window[1])
+        if newest[robot] <= window[1] or len(inside[robot]) < min(FEWEST_LEARNT, learning):
+            reasons[robot] = too_few(len(inside[robot]), learning, before is not None)
+    return Training(windows, newest, inside, reasons)
+
+
+def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType) -> Learnt | None:
+    """Fit type and robots, given the training days of each robot; None without a robot."""
+    sums: dict[str, RobotSums] = {}
+    efforts: dict[str, Array] = {}
+    found: tuple[EvidenceLayout, Levels, Array] | None = None
+    for robot in sorted(fleet):
+        days = fleet[robot]
+        if not days:
             continue
-        stack = DayStack.of(inside)
-        if levels is None:
-            levels = Levels.of(stack.layout, kind.symbols, kind.load)
+        stack = DayStack.of({d: day.evidence for d, day in days.items()})
+        if found is None:
             sigma = noise_levels(own.noise() for own in _some_stacks(fleet, robot, stack))
-        sums[robot] = robot_sums(stack, levels, sigma)
+            found = stack.layout, Levels.of(stack.layout, kind.symbols, kind.load), sigma
+        sums[robot] = robot_sums(stack, *found[1:])
         efforts[robot] = _efforts(stack)
     odd = _odd_efforts(efforts)
     if odd:  # their values, and weights by their noise, would be those of all robots
-        found = learn(_Without(fleet, odd), kind, learning, known)
-        return replace(found, newest=newest, reasons={**found.reasons, **odd})
-    if levels is None:
-        return Learnt(Levels((), (), ()), sigma, {}, {}, windows, newest, reasons)
+        rest = learn(_Without(fleet, odd), kind)
+        return None if rest is None else replace(rest, odd={**rest.odd, **odd})
+    if found is None:
+        return None
     of_type = type_values(list(sums.values())).by_name()
-    robots = {robot: robot_values(own, of_type) for robot, own in sums.items()}
-    return Learnt(levels, sigma, of_type, robots, windows, newest, reasons)
+    return Learnt(*found, of_type, {robot: robot_values(own, of_type) for robot, own in sums.items()}, {})
 
 
 class _Without(Mapping[str, Mapping[int, RobotDay]]):
@@ -218,7 +275,7 @@ def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:
     return found
 
 
-def _not_learnt(days: int, learning: int, before: bool) -> str:
+def too_few(days: int, learning: int, before: bool) -> str:
     """Reason why a robot is not monitored; before: it was monitored, and training data is now missing."""
     if before:
         return f"too few of its training days remain usable to assess it ({days} have records)"
@@ -242,30 +299,85 @@ def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack:
             yield other
 
 
-def robot_streams(robot: str, days: Mapping[int, RobotDay], kind: StreamType, learnt: Learnt) -> RobotStreams:
-    """Daily levels of one robot, given the learnt values."""
-    first, last = learnt.windows[robot]
+def robot_basis(
+    days: Mapping[int, RobotDay], window: tuple[int, int], learnt: Learnt, values: RobotValues
+) -> RobotBasis:
+    """Basis of the streams of one robot, given its training days and its values."""
     order = sorted(days)
-    with one_thread():
-        stack = DayStack.of({d: days[d].evidence for d in order})
-        design = _Design.of(stack, learnt, learnt.robots[robot])
-        fit = _day_fits(design)
-        inside = [k for k, d in enumerate(order) if first <= d <= last]
-        inflation = _inflation(design, fit, [days[order[k]].evidence for k in inside], inside, learnt.sigma)
     warm = np.stack([np.asarray(days[d].temperature, float) for d in order])
-    reasons: list[tuple[str | None, str]] = []
+    start = _basis(window, learnt, values, warm)
+    with one_thread():
+        design = _Design.of(DayStack.of({d: days[d].evidence for d in order}), learnt, start)
+        fit = _day_fits(design)
+        inflation = _inflation(design, fit, [days[d].evidence for d in order], learnt.sigma)
     if inflation is None:
-        return RobotStreams(
-            robot, (first, last), (), ((None, "its records contain no time blocks"),), warm, tuple(order)
-        )
-    streams = [
-        _joint_stream(robot, j, design, fit, inflation, warm, inside, reasons) for j in range(len(design.joints))
-    ]
-    streams.append(_load_stream(robot, design, fit, inflation, warm, inside, kind))
-    kept = tuple(s for s in streams if s is not None)
-    return RobotStreams(
-        robot, (first, last), kept, tuple(reasons), warm, tuple(order), design.joints, design.learnt_levels
+        return replace(start, reasons=((None, "its records contain no time blocks"),))
+    own = replace(start, inflation=inflation)
+    reasons = ((name, _why_not(j, design, fit, own, warm)) for j, name in enumerate(design.joints))
+    return replace(own, reasons=tuple((name, why) for name, why in reasons if why))
+
+
+def _basis(window: tuple[int, int], learnt: Learnt, values: RobotValues, warm: Array) -> RobotBasis:
+    """Basis without inflation, as known from the values alone; warm (D, joints): temperatures of the training days."""
+    finite = np.isfinite(values.days)
+    total = np.sum(np.where(finite, values.days, 0.0), axis=0) / np.maximum(finite.sum(axis=0), 1)
+    mean = dict(zip(values.day_names, total.tolist(), strict=True))
+    known = {**{n: 0.0 for n in learnt.layout.names}, **learnt.of_type, **values.own, **mean}
+    own = tuple(values.own)
+    places = [[own.index(learnt.layout.names[c]) for c in seen if learnt.layout.names[c] in own]
+              for seen in learnt.layout.seen]  # fmt: skip
+    told = np.isfinite(warm)
+    by_joint = np.where(told.any(axis=0), _mean(warm, 0), np.nan)
+    daily = _mean(warm, 1)[told.any(axis=1)]
+    return RobotBasis(
+        window,
+        np.array([known[n] for n in learnt.layout.names]),
+        tuple(values.covariance[np.ix_(own, own)] for own in places),
+        float(values.own.get(LOAD, 0.0)),
+        np.zeros(0),
+        by_joint,
+        float(daily.mean()) if len(daily) else 0.0,
     )
+
+
+def _mean(warm: Array, axis: int) -> Array:
+    """Mean of the known temperatures; 0 where none is known."""
+    told = np.isfinite(warm)
+    return np.asarray(np.sum(np.where(told, warm, 0.0), axis=axis) / np.maximum(told.sum(axis=axis), 1))
+
+
+def _why_not(j: int, design: _Design, fit: _DayFits, basis: RobotBasis, warm: Array) -> str:
+    """Reason why a joint has no stream, by its training days; "" if it has one."""
+    if not np.any(design.X[j]):
+        return "it does not move"
+    V = _noise(fit, basis, [3 * j, 3 * j + 1])
+    if np.median(np.sqrt(np.einsum("dii->di", V)), axis=0).max() > UNCLEAR:
+        return "its program does not make viscous and Coulomb friction distinguishable"
+    told = int(np.isfinite(warm[:, j]).sum()) if warm.shape[1] else 0
+    if told < min(FEWEST_LEARNT, len(warm)):
+        return f"{NO_WARMTH}, and a change of temperature looks like a change of friction"
+    return ""
+
+
+def robot_streams(
+    robot: str, days: Mapping[int, RobotDay], kind: StreamType, learnt: Learnt, basis: RobotBasis
+) -> RobotStreams:
+    """Daily levels of one robot, given its basis; each day depends on its own evidence only."""
+    order = sorted(days)
+    warm = np.stack([np.asarray(days[d].temperature, float) for d in order])
+    joints, friction = learnt.layout.efforts, basis.friction(learnt.layout)
+    if not len(basis.inflation):
+        return RobotStreams(robot, basis.window, (), basis.reasons, warm, tuple(order), joints, friction)
+    with one_thread():
+        design = _Design.of(DayStack.of({d: days[d].evidence for d in order}), learnt, basis)
+        fit = _day_fits(design)
+        missing = {joint for joint, _ in basis.reasons}
+        streams = [
+            _joint_stream(robot, j, design, fit, basis, warm) for j, name in enumerate(joints) if name not in missing
+        ]
+        if design.loads:
+            streams.append(_load_stream(robot, design, fit, basis, warm, kind))
+    return RobotStreams(robot, basis.window, tuple(streams), basis.reasons, warm, tuple(order), joints, friction)
 
 
 @dataclass(frozen=True)
@@ -281,43 +393,27 @@ class _Design:
     X: tuple[Array, ...]
     y: tuple[Array, ...]
     C: tuple[Array, ...]
-    P: tuple[Array, ...]
     maps: tuple[Array, ...]  # columns of X in terms of the effort's own columns, (k, columns)
     loads: int
-    load: float
-    learnt_levels: Mapping[tuple[str, str], float]
 
     @classmethod
-    def of(cls, stack: DayStack, learnt: Learnt, values: RobotValues) -> _Design:
+    def of(cls, stack: DayStack, learnt: Learnt, basis: RobotBasis) -> _Design:
         """Build the columns scaled by the learnt values, with known contributions subtracted from the efforts."""
-        finite = np.isfinite(values.days)
-        total = np.sum(np.where(finite, values.days, 0.0), axis=0) / np.maximum(finite.sum(axis=0), 1)
-        mean = dict(zip(values.day_names, total.tolist(), strict=True))
-        known = {**{n: 0.0 for n in stack.layout.names}, **learnt.of_type, **values.own, **mean}
-        levels, own_names = learnt.levels, tuple(values.own)
+        levels = learnt.levels
+        known = dict(zip(stack.layout.names, basis.known.tolist(), strict=True))
         parts: list[tuple[Array, ...]] = []
         for i, (B, seen) in enumerate(zip(stack.rows, stack.layout.seen, strict=True)):
             titles = [stack.layout.names[c] for c in seen]
-            M, taken = _families(titles, known, levels, i)
+            M, taken = _families(titles, known, levels)
             rows = B / learnt.sigma[i]
             y = rows[:, :, -1] - rows[:, :, :-1] @ taken
-            mine = [k for k, n in enumerate(titles) if n in values.own]
-            places = [own_names.index(titles[k]) for k in mine]
-            parts.append((rows[:, :, :-1] @ M, y, rows[:, :, mine], values.covariance[np.ix_(places, places)], M))
-        X, y_all, C, P, maps = zip(*parts, strict=True)
-        friction = {
-            (symbol_of(stack.layout.names[c]), effort): known[stack.layout.names[c]]
-            for effort, seen in zip(stack.layout.efforts, stack.layout.seen, strict=True)
-            for c in seen
-            if symbol_of(stack.layout.names[c]) in ("FV", "FC")
-        }
-        return cls(
-            stack.days, stack.layout.efforts, X, y_all, C, P, maps, len(levels.loads),
-            float(values.own.get(LOAD, 0.0)), friction,
-        )  # fmt: skip
+            mine = [k for k, n in enumerate(titles) if n in levels.robot]
+            parts.append((rows[:, :, :-1] @ M, y, rows[:, :, mine], M))
+        X, y_all, C, maps = zip(*parts, strict=True)
+        return cls(stack.days, stack.layout.efforts, X, y_all, C, maps, len(levels.loads))
 
 
-def _families(titles: Sequence[str], known: Mapping[str, float], levels: Levels, effort: int) -> tuple[Array, Array]:
+def _families(titles: Sequence[str], known: Mapping[str, float], levels: Levels) -> tuple[Array, Array]:
     """Map (columns, families) of an effort's columns to viscous, dry, offset and load; known values to subtract."""
     M = np.zeros((len(titles), 3 + len(levels.loads)))
     taken = np.zeros(len(titles))
@@ -367,12 +463,10 @@ def _day_fits(design: _Design) -> _DayFits:
     return _DayFits(np.einsum("dij,dj->di", white, b), white)
 
 
-def _inflation(
-    design: _Design, fit: _DayFits, evidence: Sequence[FleetEvidence], inside: Sequence[int], sigma: Array
-) -> Array | None:
+def _inflation(design: _Design, fit: _DayFits, evidence: Sequence[FleetEvidence], sigma: Array) -> Array | None:
     """Variance inflation of the levels: block scores over white residuals, averaged over the training days."""
     ratios = []
-    for own, k in zip(evidence, inside, strict=True):
+    for k, own in enumerate(evidence):
         if own.stretches is None:
             continue
         z = np.zeros((len(own.stretches.counts), fit.beta.shape[1]))
@@ -384,53 +478,29 @@ def _inflation(
     return np.maximum(np.mean(ratios, axis=0), 1.0) if ratios else None
 
 
-def _joint_stream(
-    robot: str,
-    j: int,
-    design: _Design,
-    fit: _DayFits,
-    inflation: Array,
-    warm: Array,
-    inside: Sequence[int],
-    reasons: list[tuple[str | None, str]],
-) -> LevelStream | None:
-    """Stream of viscous and dry friction of a joint."""
+def _noise(fit: _DayFits, basis: RobotBasis, places: Sequence[int]) -> Array:
+    """Noise covariance (D, k, k) of some levels of each day."""
+    scale = np.sqrt(basis.inflation[list(places)])
+    return np.asarray(fit.white[:, places][:, :, places] * np.outer(scale, scale))
+
+
+def _joint_stream(robot: str, j: int, design: _Design, fit: _DayFits, basis: RobotBasis, warm: Array) -> LevelStream:
+    """Stream of viscous and dry friction of a joint, on the days with a temperature."""
     pair = [3 * j, 3 * j + 1]
-    scale = np.sqrt(inflation[pair])
-    V = fit.white[:, pair][:, :, pair] * np.outer(scale, scale)
-    if not np.any(design.X[j]):
-        reasons.append((design.joints[j], "it does not move"))
-        return None
-    if np.median(np.sqrt(np.einsum("dii->di", V)), axis=0).max() > UNCLEAR:
-        reasons.append((design.joints[j], "its program does not make viscous and Coulomb friction distinguishable"))
-        return None
-    told = np.isfinite(warm[:, j]) if warm.shape[1] else np.zeros(len(V), bool)
-    learnt = [k for k in inside if told[k]]
-    if len(learnt) < min(FEWEST_LEARNT, len(inside)):
-        reasons.append(
-            (design.joints[j], (f"{NO_WARMTH}, and a change of temperature looks like a change of friction"))
-        )
-        return None
+    told = np.isfinite(warm[:, j])
     own = _places(design, j)
     J = -(fit.white[:, pair][:, :, own] @ (np.swapaxes(design.X[j], 1, 2) @ design.C[j]))  # (D, 2, robot's columns)
-    flat = J[told].reshape(-1, J.shape[2])
-    heat = (warm[told, j] - warm[learnt, j].mean()) / 10.0
-    days = np.array(design.days)[told]
-    y = fit.beta[told][:, pair] - 1.0
-    return LevelStream(robot, design.joints[j], days, y, V[told], flat @ design.P[j] @ flat.T, heat)
+    heat = (warm[told, j] - basis.warm[j]) / 10.0
+    days, y = np.array(design.days, int)[told], fit.beta[told][:, pair] - 1.0
+    return LevelStream(robot, design.joints[j], days, y, _noise(fit, basis, pair)[told], heat, J[told], basis.P[j])
 
 
 def _load_stream(
-    robot: str, design: _Design, fit: _DayFits, inflation: Array, warm: Array, inside: Sequence[int], kind: StreamType
-) -> LevelStream | None:
+    robot: str, design: _Design, fit: _DayFits, basis: RobotBasis, warm: Array, kind: StreamType
+) -> LevelStream:
     """Stream of the load at the flange, divided by the moving mass."""
-    if not design.loads:
-        return None
     unit, k = kind.moving_mass, 3 * len(design.joints)
-    y = (fit.beta[:, k : k + 1] - design.load) / unit
-    V = (fit.white[:, k, k] * inflation[k] / unit**2)[:, None, None]
-    told = np.isfinite(warm)
-    mean = np.sum(np.where(told, warm, 0.0), axis=1) / np.maximum(told.sum(axis=1), 1)
-    learnt = [k for k in inside if told[k].any()]
-    heat = np.where(told.any(axis=1), mean - (mean[learnt].mean() if learnt else 0.0), 0.0) / 10.0
-    return LevelStream(robot, None, np.array(design.days), y, V, np.zeros((len(y), len(y))), heat)
+    y = (fit.beta[:, k : k + 1] - basis.load) / unit
+    V = _noise(fit, basis, [k]) / unit**2
+    heat = np.where(np.isfinite(warm).any(axis=1), _mean(warm, 1) - basis.heat, 0.0) / 10.0
+    return LevelStream(robot, None, np.array(design.days, int), y, V, heat, np.zeros((len(y), 1, 0)), np.zeros((0, 0)))

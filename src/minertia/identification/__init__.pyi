@@ -12,6 +12,7 @@ from minertia.identification.logs.repair import repaired as repair_log
 from minertia.identification.result import LoopIdentification
 from minertia.identification.samples import Samples, read_samples
 from minertia.identification.sampling import sample_model
+from minertia.identification.score import Score, score_model
 from minertia.identification.signals.filtering import prepared as filter_log
 from minertia.identification.significance import SignificantParameters
 from minertia.identification.wrench.model import WrenchModel
@@ -26,6 +27,7 @@ __all__ = [
     "Payload",
     "Residuals",
     "Samples",
+    "Score",
     "SignificantParameters",
     "WrenchModel",
     "filter_log",
@@ -34,6 +36,7 @@ __all__ = [
     "read_samples",
     "repair_log",
     "sample_model",
+    "score_model",
     "to_isaac_lab",
     "to_position_mjcf",
 ]

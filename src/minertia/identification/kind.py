@@ -20,7 +20,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
 from minertia.identification.estimators.estimate import Estimate, EstimateSet
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.evidence import Evidence, ScoredEvidence
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
@@ -33,7 +33,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.remembered import parameter_entry
 from minertia.io.errors import InputError
-from minertia.robot.robot import Note
+from minertia.robot.robot import Note, Robot
 
 Array = NDArray[np.float64]
 EFFORTS_INSTEAD = "identify the robot of its model (result.model().robot) from logs of efforts"
@@ -280,6 +280,10 @@ class Problem(ABC):
     @abstractmethod
     def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Evidence on an estimate."""
+
+    def scored(self, entry: Model | Robot | str | Path) -> ScoredEvidence:
+        """Evidence for a model that anybody made, on the logs of the problem; raises an error without efforts."""
+        raise self.refused("efforts that a score compares", "compare models on its logs with validate")
 
     def rows(self, estimate: Estimate) -> Observation:
         """Linear problem at an estimate: regressor rows, or derivatives of the residuals."""

@@ -26,7 +26,13 @@ from minertia.io.notebook import clipped, frame, html_table, plural
 from minertia.io.provenance import MadeOf, read_made_of
 from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.formats.reading import MODEL
-from minertia.robot.identified import FORMAT, exported_robot, identified_robot
+from minertia.robot.identified import (
+    FORMAT,
+    calibration_table,
+    export_values,
+    exported_robot,
+    identified_robot,
+)
 from minertia.robot.joint import numeric_pose
 from minertia.robot.robot import Robot
 
@@ -180,8 +186,9 @@ class IdentifiedModel(Model):
         return predict(self.linear, self.beta, motion)
 
     def to_robot(self, target: str = "") -> Robot:
-        """Identified `robot`; for a target ("urdf", "mjcf"), the best robot that its format can represent."""
-        return exported_robot(self.nominal, self.exports[target]) if target in self.exports else self.robot
+        """Identified `robot`; for an export target ("urdf" ...), the best robot that it can represent."""
+        export = export_values(self.exports, target)
+        return self.robot if export is None else exported_robot(self.nominal, export)
 
     def tables(self) -> dict[str, Any]:
         """Entries of the model file: efforts, effects, unknowns and standard parameters."""
@@ -354,6 +361,7 @@ def model_text(model: Model) -> str:
         "campaign": dict(model.campaign),
         **({"made_of": [dict(file) for file in model.made_of]} if model.made_of else {}),
         "frames": _frames(model.nominal),
+        **calibration_table(model.nominal),
         "robot": toml_document(toml_text(model.nominal)),
     }
     return tomli_w.dumps(_plain(document))

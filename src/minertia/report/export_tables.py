@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from minertia.identification.efforts.exports import HEAVIEST
@@ -10,8 +9,9 @@ from minertia.identification.model import Model
 from minertia.identification.problem.linear import symbol_of
 from minertia.report.identification_tables import percent
 from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.identified import export_values
 from minertia.robot.parameters import full_name
-from minertia.robot.robot import Note, Robot
+from minertia.robot.robot import Note
 from minertia.robot.targets import TARGETS, ExportTarget
 
 HEAVY = 1.001 * HEAVIEST  # mass of a link over that of the robot's file, from which it is told
@@ -25,19 +25,20 @@ def exports_record(model: Model) -> list[dict[str, Any]]:
             "target": name,
             "file": export.get("file"),
             "read_by": export["read_by"],
-            **({"difference": export["difference"]} if "difference" in export else {}),
+            **{key: export[key] for key in ("not_read_by", "difference") if key in export},
             "left": list(export["left"]),
-            "masses": _masses(model.nominal, export),
+            "masses": _masses(model, name),
         }
         for name, export in model.exports.items()
     ]
 
 
-def _masses(robot: Robot, export: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Identified mass of each link [kg], and its mass in the robot file."""
-    found = []
+def _masses(model: Model, target: str) -> list[dict[str, Any]]:
+    """Mass of each link [kg] for an export target, and its mass in the robot file."""
+    found, robot = [], model.nominal
+    standard = (export_values(model.exports, target) or {}).get("standard", {})
     for j, (joint, ten) in enumerate(zip(robot.joints, robot.links, strict=True)):
-        mass = export["standard"].get(full_name("M", j + 1))
+        mass = standard.get(full_name("M", j + 1))
         if mass is not None:
             nominal = None if ten is None else float(ten[9])
             found.append({"link": joint.link or joint.name, "mass": mass, "robot_file": nominal})
@@ -73,6 +74,8 @@ def _sentence(model: Model, target: ExportTarget) -> str:
         for e in export["left"]
     )
     parts = [f"read by {export['read_by']} it leaves {each}"]
+    if "not_read_by" in export:
+        parts.append(f"{export['not_read_by']} is not installed here, or cannot read it")
     if "difference" in export:
         parts.append(f"efforts there are those that were written to {export['difference']:.1g}")
     lost = _lost(model, target)
@@ -80,7 +83,7 @@ def _sentence(model: Model, target: ExportTarget) -> str:
         parts.append(f"it has no place for {', '.join(lost)}")
     parts += [
         f"{m['link']} weighs {m['mass']:.3g} kg, {m['robot_file']:.3g} kg in the robot's file: the logs ask for it"
-        for m in _masses(model.nominal, export)
+        for m in _masses(model, target.name)
         if m["robot_file"] and m["mass"] > HEAVY * m["robot_file"]
     ]
     return "; ".join(parts)

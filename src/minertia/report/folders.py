@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from minertia.report.bundle import write_page
 from minertia.report.export_tables import export_notes, exports_record
 from minertia.report.pages import fit_page, motion_page
 from minertia.robot.robot import Note
+from minertia.robot.targets import BY_NAME
+from minertia.simulation.export_files import export_names, write_exports
 from minertia.simulation.read_back import read_back
 
 IDENTIFICATION_FILES = ("model.toml", "result.json", "report.html")
@@ -57,10 +59,11 @@ def write_excitation(
 # ---------------------------------------------------------------------- identifications
 
 
-def check_identification(out: Path, asked: Campaign, *, force: bool = False) -> None:
-    """Raise an error before the computation where the result cannot be written."""
+def check_identification(out: Path, asked: Campaign, exports: Sequence[str] = (), *, force: bool = False) -> None:
+    """Raise an error before the computation where the result cannot be written; exports: names of export targets."""
     reading(*(log.file for log in (*asked.train, *asked.validate) if log.file is not None))
-    check_folder(out, (*IDENTIFICATION_FILES, *kind_of(asked).file_names(asked)), force=force)
+    names = (*IDENTIFICATION_FILES, *kind_of(asked).file_names(asked), *export_names(exports))
+    check_folder(out, names, force=force)
 
 
 def write_identification(
@@ -68,12 +71,14 @@ def write_identification(
     result: Identification,
     *,
     names: Mapping[str, str] | None = None,
+    exports: Sequence[str] = (),
     tell: Tell = silent,
     force: bool = False,
 ) -> tuple[Note, ...]:
     """Write all files of a result atomically.
 
-    names: titles of logs by file name, for the page.  Returns notes on the exported files: what their formats
+    names: titles of logs by file name, for the page.  exports: names of further programs for which files are written
+    (`robot/targets.py`).  Returns notes on the exported files: what their formats
     cannot represent, and their residuals.
     """
     model_file, data, page = IDENTIFICATION_FILES
@@ -83,10 +88,12 @@ def write_identification(
     problem = result.problem
     with folder_at_once(out, force=force) as draft:
         unheld = problem.write_files(model, draft, out)
-        model = read_back(model, problem, draft, problem.file_names(problem.campaign))
+        further = [name for name in exports if not (draft / BY_NAME[name].file).exists()]
+        unheld += write_exports(model, draft, further)
+        model = read_back(model, problem, draft, exports)
         write_model(model, draft / model_file)
-        exports = exports_record(model)
-        record = result.to_dict() | ({"exports": exports} if exports else {})
+        left = exports_record(model)
+        record = result.to_dict() | ({"exports": left} if left else {})
         write_file(draft / data, json.dumps(record, indent=1, allow_nan=False) + "\n")
         notes = write_page(draft / page, lambda: fit_page(result, model, names))
         return (*notes, *unheld, *export_notes(model))

@@ -15,11 +15,10 @@ from minertia.robot.formats.reading import ReadOptions, is_model_text, read_text
 from minertia.robot.formats.snap import ANGLE_TOLERANCE
 from minertia.robot.options import BASES
 from minertia.robot.robot import Note, Robot
-from minertia.robot.targets import target_of
+from minertia.robot.targets import STAGES, target_of
 
 MODEL_FILE = "model.toml"  # in a folder that identify wrote
 LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
-STAGES = (".usd", ".usda", ".usdc")  # of USD, whose layers their own reader opens
 
 
 # suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot

@@ -22,6 +22,7 @@ FORMAT = 1
 LOOP = "position loops"
 GEOMETRY = "geometry"  # table of a model of corrected frames
 WRENCH = "wrench"  # table of a model of a tool on a sensor
+CALIBRATED = "calibrated"  # table of a model of a robot that was calibrated before
 TOOL = "calibrated_tool"  # name of the tool's frame in the corrected robot
 TAKEN = ("effects", "parameters", LOOP, GEOMETRY)  # where the notes below say they are of
 
@@ -42,8 +43,9 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
             return nominal_robot(document, source, options)
         evidence = document.get("evidence", {})
         robot, exports = nominal_robot(document, source, options), document.get("exports", {})
-        if options.target in exports:
-            return exported_robot(robot, exports[options.target])
+        export = export_values(exports, options.target)
+        if export is not None:
+            return exported_robot(robot, export)
         return identified_robot(
             robot,
             document["standard"],
@@ -72,7 +74,8 @@ def check_format(document: Mapping[str, Any], source: str) -> None:
 def nominal_robot(document: Mapping[str, Any], source: str, options: ReadOptions) -> Robot:
     """Robot of a model file before identification."""
     robot = parse_toml(tomli_w.dumps(document["robot"]), source, options)
-    return _with_frames(robot, document.get("frames", {}))
+    framed = _with_frames(robot, document.get("frames", {}))
+    return framed if CALIBRATED not in document else _calibrated(framed, document[CALIBRATED])
 
 
 def identified_robot(
@@ -105,6 +108,16 @@ def identified_robot(
         constants[name] = {k: float(v) for k, v in term.items() if k in BY_SYMBOL[str(term["kind"])].constants}
     changed = robot.with_parameters(values, constants)
     return changed.with_notes([*_notes(changed, lost, is_physical, excess), *_loop_notes(loop or {})])
+
+
+def export_values(exports: Mapping[str, Any], target: str) -> Mapping[str, Any] | None:
+    """Entry with the values fitted for an export target; None if it takes those of the model itself.
+
+    An entry may refer to another target with the same values (`values = "mjcf"`).
+    """
+    export = exports.get(target, {})
+    export = exports.get(export.get("values", ""), export)
+    return export if "standard" in export else None
 
 
 def exported_robot(robot: Robot, export: Mapping[str, Any]) -> Robot:
@@ -152,6 +165,40 @@ def _corrections(robot: Robot, geometry: Mapping[str, Any]) -> JointCorrections:
     return JointCorrections(
         tuple(path), joints, robot.gravity, terms, tool, carried_loads(robot.joints, robot.links, path)
     )
+
+
+def calibration_table(robot: Robot) -> dict[str, Any]:
+    """Table of a model file of a calibrated robot: its frames before, and corrections of joint positions; else none."""
+    own = robot.corrections
+    if own is None:
+        return {}
+    table = {
+        "joints": [j + 1 for j in own.indices],
+        "before": [[float(x) for x in (*(x for row in joint.R for x in row), *joint.p)] for joint in own.joints],  # type: ignore[arg-type]
+        "gravity": list(own.gravity),
+        "frame": own.frame,
+        "loads": [list(load) for load in own.loads],
+        "terms": [{"name": t.name, "group": t.group, "joint": t.joint + 1, "factor": t.factor} for t in own.terms],
+    }
+    return {CALIBRATED: table}
+
+
+def _calibrated(robot: Robot, table: Mapping[str, Any]) -> Robot:
+    """Robot with the corrections of a `calibration_table`; its frames are the corrected ones already."""
+    indices = tuple(int(j) - 1 for j in table["joints"])
+    poses = [_pose(pose) for pose in table["before"]]
+    own = JointCorrections(
+        indices,
+        tuple(replace(robot.joints[j], R=R, p=p) for j, (R, p) in zip(indices, poses, strict=True)),
+        (float(table["gravity"][0]), float(table["gravity"][1]), float(table["gravity"][2])),
+        tuple(
+            JointCorrection(str(t["name"]), str(t["group"]), int(t["joint"]) - 1, float(t["factor"]))
+            for t in table["terms"]
+        ),
+        str(table["frame"]),
+        tuple(tuple(float(x) for x in load) for load in table["loads"]),
+    )
+    return replace(robot, corrections=own)
 
 
 def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from minertia.io.schema import Declared, option
@@ -38,6 +38,24 @@ class RobotOptions(Declared):
         unit="rad or m",
         command="hold",
         otherwise="none",
+    )
+
+
+def _targets() -> Iterable[str]:
+    from minertia.robot.targets import BY_NAME
+
+    return BY_NAME
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ExportOptions(Declared):
+    """Programs for which robot files are written."""
+
+    export: tuple[str, ...] = option(
+        (),
+        "Programs for which files are written, each with the best parameters that it can represent.",
+        choices=_targets,
+        command="export",
     )
 
 

@@ -2,6 +2,7 @@
 
 Order, link by link: the ten parameters of a link, then the effects of its joint, then those of its motor
 where drives are coupled.  Full names count moving joints from 1 (`XX3`); link 0 is a floating base.
+The far parts of links that force/torque sensors divide have the numbers after the last joint.
 """
 
 from __future__ import annotations
@@ -34,8 +35,14 @@ LINK = (
     Symbol("M", "kg", "mass"),
 )
 LINK_SYMBOLS = tuple(symbol.name for symbol in LINK)
+BIAS = tuple(  # of a force/torque sensor, whose far link has the number
+    Symbol(f"B{letter}{axis}", unit, f"bias of the {word} along {axis.lower()}")
+    for letter, unit, word in (("F", "N", "force"), ("M", "N m", "moment"))
+    for axis in "XYZ"
+)
+BIAS_SYMBOLS = tuple(symbol.name for symbol in BIAS)
 
-_NAME = re.compile(rf"({'|'.join((*LINK_SYMBOLS, *MOTOR_SYMBOLS, *EFFECT_SYMBOLS))})R?(\d+)")
+_NAME = re.compile(rf"({'|'.join((*LINK_SYMBOLS, *BIAS_SYMBOLS, *MOTOR_SYMBOLS, *EFFECT_SYMBOLS))})R?(\d+)")
 
 
 def full_name(symbol: str, link: int) -> str:

@@ -27,7 +27,8 @@ from minertia.robot.effects import (
 )
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
 from minertia.robot.joint import CUT_KINDS, Cut, Elastic, Joint, numeric_pose, partial_pose
-from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
+from minertia.robot.parameters import BIAS_SYMBOLS, LINK_SYMBOLS, full_name, split_name
+from minertia.robot.sensor import Sensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -78,6 +79,7 @@ class Robot:
     defaults.  symbols: symbol -> value, None for symbols without one.  cuts: cut joints of closed chains;
     seed: a closed position of every joint [rad or m], which selects the assembly branch of the closed chains.
     corrections: corrections of joint positions from a calibration, None for a robot that was not calibrated.
+    sensors: force/torque sensors that divide links; `links` and `base_link` are then the near parts.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Robot:
     cuts: tuple[Cut, ...] = ()
     seed: tuple[float, ...] | None = None
     corrections: JointCorrections | None = None
+    sensors: tuple[Sensor, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.joints)
@@ -151,8 +154,13 @@ class Robot:
 
     @property
     def n_velocity(self) -> int:
-        """Length of qd, qdd and tau."""
+        """Length of qd and qdd."""
         return self.n + 6 * self.is_floating
+
+    @property
+    def n_efforts(self) -> int:
+        """Number of efforts: one per velocity, then the six of each force/torque sensor."""
+        return self.n_velocity + 6 * len(self.sensors)
 
     @property
     def n_position(self) -> int:
@@ -359,7 +367,8 @@ class Robot:
         """Whether any length or angle is symbolic."""
         placements = [(joint.R, joint.p) for joint in self.joints] + [joint.file_frame for joint in self.joints]
         cuts = [pose for cut in self.cuts for pose in (cut.first_pose, cut.second_pose)]
-        poses = (*placements, *(frame.pose for frame in self.frames.values()), *cuts)
+        others = [one.pose for one in (*self.frames.values(), *self.sensors)]
+        poses = (*placements, *others, *cuts)
         return any(isinstance(s, Poly) for R, p in poses for s in (*R[0], *R[1], *R[2], *p))
 
     @cached_property
@@ -382,7 +391,8 @@ class Robot:
         joints = tuple(_at(joint, values) for joint in self.joints)
         frames = {name: replace(frame, pose=numeric_pose(frame.pose, values)) for name, frame in self.frames.items()}
         cuts = tuple(cut.at(values) for cut in self.cuts)
-        return replace(self, joints=joints, frames=frames, symbols={}, cuts=cuts)
+        sensors = tuple(replace(one, pose=numeric_pose(one.pose, values)) for one in self.sensors)
+        return replace(self, joints=joints, frames=frames, symbols={}, cuts=cuts, sensors=sensors)
 
     def with_values(self, names: Collection[str]) -> Robot:
         """Robot with some of its symbols replaced by their values."""
@@ -400,7 +410,8 @@ class Robot:
             for c in self.cuts
         )
         symbols = {name: value for name, value in self.symbols.items() if name not in known}
-        return replace(self, joints=joints, frames=frames, cuts=cuts, symbols=symbols)
+        sensors = tuple(replace(one, pose=partial_pose(one.pose, known)) for one in self.sensors)
+        return replace(self, joints=joints, frames=frames, cuts=cuts, symbols=symbols, sensors=sensors)
 
     def require_values(self, what: str) -> None:
         """Raise InputError for a length or angle with a symbol without value: a random one would be used."""
@@ -444,6 +455,9 @@ class Robot:
             own = [s for s in effects if s not in OF_MOTORS or not joint.is_passive or joint.has_motor]
             symbols = (*LINK_SYMBOLS, *own, *(f"{s}M" for s in own if j in self.coupled_motors))
             names += [full_name(symbol, j + 1) for symbol in symbols]
+        for k in range(len(self.sensors)):
+            symbols = (*LINK_SYMBOLS, *(BIAS_SYMBOLS if friction else ()))
+            names += [full_name(symbol, self.n_joints + k + 1) for symbol in symbols]
         return tuple(names)
 
     @cached_property
@@ -465,8 +479,9 @@ class Robot:
                 "masses and inertias in the robot file (a bundled robot: write one with 'minertia convert'), or derive "
                 "base parameters, which need only the geometry"
             )
-        chi = [self._link_values(self.base_link)] if self.is_floating else []
-        for j, link in enumerate(self.links):
+        whole = self.without_sensors
+        chi = [self._link_values(whole.base_link)] if self.is_floating else []
+        for j, link in enumerate(whole.links):
             values = self._link_values(link) | dict.fromkeys(STANDARD_SYMBOLS, 0.0) | dict(self.effects[j])
             if j in self.coupled_motors:
                 values |= dict.fromkeys(STANDARD_TWINS, 0.0) | dict(self._motor(j))
@@ -538,6 +553,12 @@ class Robot:
         chi = self.parameters()
         first = 0 if self.is_floating else 1
         table = {full_name(s, first + k): v for k, x in enumerate(chi) for s, v in x.items()}
+        if self.sensors:
+            tens = {0: self.base_link, **{j + 1: link for j, link in enumerate(self.links)}}
+            tens |= {self.n_joints + k + 1: one.ten for k, one in enumerate(self.sensors)}
+            table |= {full_name(s, k): v for k, ten in tens.items() for s, v in self._link_values(ten).items()}
+            for k, one in enumerate(self.sensors):
+                table |= {full_name(s, self.n_joints + k + 1): v for s, v in zip(BIAS_SYMBOLS, one.bias, strict=True)}
         return np.array([table[name] for name in self.columns(rotors, friction)])
 
     def with_parameters(
@@ -601,6 +622,25 @@ class Robot:
     @staticmethod
     def _link_values(link: Ten | None) -> dict[str, float]:
         return dict(zip(LINK_SYMBOLS, link or (0.0,) * 10, strict=True))
+
+    # ------------------------------------------------------------------ force/torque sensors
+
+    @cached_property
+    def without_sensors(self) -> Robot:
+        """Robot with whole links: near and far parts, both in the frame of their link, are added."""
+        if not self.sensors:
+            return self
+        links, base = list(self.links), self.base_link
+        for one in self.sensors:
+            if one.ten is not None and one.joint is not None:
+                links[one.joint] = add_ten(links[one.joint] or (0.0,) * 10, one.ten)
+            elif one.ten is not None:
+                base = add_ten(base or (0.0,) * 10, one.ten)
+        return replace(self, links=tuple(links), base_link=base, sensors=())
+
+    def sensor_before(self, j: int) -> int | None:
+        """Index of the force/torque sensor between joint j and the near part of its parent link; None without one."""
+        return next((k for k, one in enumerate(self.sensors) if j in one.beyond), None)
 
     # ------------------------------------------------------------------ small changes
 
@@ -682,8 +722,14 @@ def _with_values(
         if j in robot.coupled_motors:
             row = robot.coupled_motors[j]
             motors[row] |= {s: values[f"{s}{j + 1}"] for s in MOTOR_SYMBOLS if f"{s}{j + 1}" in values}
+    sensors = []
+    for k, one in enumerate(robot.sensors):
+        far = robot.n_joints + k + 1
+        bias = tuple(values.get(f"{s}{far}", v) for s, v in zip(BIAS_SYMBOLS, one.bias, strict=True))
+        sensors.append(replace(one, ten=ten(one.ten, far), bias=bias))
     changed = replace(
         robot,
+        sensors=tuple(sensors),
         links=tuple(ten(x, j + 1) for j, x in enumerate(robot.links)),
         base_link=ten(robot.base_link, 0) if robot.is_floating else robot.base_link,
         effects=tuple(effects),

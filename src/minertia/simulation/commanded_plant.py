@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.campaigns.campaign import LogLike
+from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.actuators import loop_of, motor_name, not_held, rate_name, to_position_mjcf
 from minertia.identification.closed_loop.judge import steps_of
@@ -53,11 +53,20 @@ def validate_in_mujoco(
     found = []
     for log in campaign.validate:
         tell(f"simulating {log.name} in MuJoCo")
-        one = loop_log(campaign, log)
-        made, theta = recorded_loop(campaign, known, one.period)
-        begun = with_start(made, theta, one, steps_of(one, VALIDATED_STEP))  # behind springs it is not measured
-        found.append(_compared(known, begun, step))
+        found += follow_logs(known, campaign, [loop_log(campaign, log)], step)
     return tuple(found)
+
+
+def follow_logs(
+    model: IdentifiedModel, campaign: Campaign, logs: Sequence[LoopLog], step: float = STEP
+) -> list[Residuals]:
+    """Residuals of logs that are read already, simulated in MuJoCo; step: MuJoCo's [s]."""
+    found = []
+    for log in logs:
+        made, theta = recorded_loop(campaign, model, log.period)
+        begun = with_start(made, theta, log, steps_of(log, VALIDATED_STEP))  # behind springs it is not measured
+        found.append(_compared(model, begun, step))
+    return found
 
 
 def _compared(model: IdentifiedModel, log: LoopLog, step: float) -> Residuals:

@@ -124,15 +124,20 @@ def compiled_code(
     """
     known = CodeModel(rotors=True, friction=True, temperature=False)
     made = generate(robot, Path(folder), programs=programs, model=known, force=force)
+    return loaded_code(robot, made.files, made.iterated)
+
+
+def loaded_code(robot: Robot, files: Sequence[Path], iterated: Sequence[str] = ()) -> CompiledCode:
+    """Compile generated C for a robot, run its self-test, and load it; iterated: programs with passive positions."""
     compiler, prefix = needed_compiler(), identifier(robot.name)
-    place = tested_code(made.files)
+    place = tested_code(files)
     library = place / f"lib{prefix}.so"
     _compile(compiler, "-shared", "-fPIC", "-o", library, place / f"{prefix}.c", "-lm")
     loaded, why = load_new(library)
     if why:
         raise WrongKernel(compiler, FLAGS, why)
     inputs = Setting(robot, friction=True).friction_inputs
-    return CompiledCode(robot.n, robot.n_joints, loaded, prefix, inputs, passive_joints(robot.numeric), made.iterated)
+    return CompiledCode(robot.n, robot.n_joints, loaded, prefix, inputs, passive_joints(robot.numeric), tuple(iterated))
 
 
 def tested_code(files: Sequence[Path]) -> Path:

@@ -1,4 +1,4 @@
-"""Export of robots to models of other programs: MuJoCo (extra `sim`) and Pinocchio (extra `pinocchio`).
+"""Export of robots to models of other programs: MuJoCo (extra `sim`), Pinocchio, Newton and FMPy (their own extras).
 
 A description file loses what its format has no element for; these models are built in memory, with rotor inertias,
 friction and offsets where the program supports them.  Unsupported parts are reported in an `UnsupportedPartWarning`.
@@ -6,9 +6,12 @@ friction and offsets where the program supports them.  Unsupported parts are rep
 
 from __future__ import annotations
 
+import contextlib
+import io
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +42,26 @@ def mujoco_package() -> Any:
 def pinocchio_package() -> Any:
     """Import Pinocchio, which is used as an independent engine for dynamics and exported files."""
     return load("pinocchio", "pinocchio")
+
+
+def newton_model(file: Path) -> Any:
+    """Model that Newton makes of a USD stage, in memory of the processor; its messages are suppressed."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        builder = load("newton", "newton").ModelBuilder()
+        builder.add_usd(str(file))
+        return builder.finalize(device="cpu")
+
+
+def fmu_instance(path: Path) -> tuple[Any, Any]:
+    """Initialised instance of an FMU for model exchange, and its description, by FMPy."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        fmpy = load("fmpy", "fmu")
+        about = fmpy.read_model_description(str(path))
+        unit = fmpy.instantiate_fmu(fmpy.extract(str(path)), about, "ModelExchange")
+        unit.setupExperiment(startTime=0.0)
+        unit.enterInitializationMode()
+        unit.exitInitializationMode()
+    return unit, about
 
 
 def to_mujoco(robot: RobotLike) -> Any:

@@ -2,73 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.dynamics.model import inverse_dynamics
-from minertia.identification.efforts.judge import residuals_elsewhere
+from minertia.identification.closed_loop.files import LOOP_FILES
+from minertia.identification.efforts.judge import residuals_by
 from minertia.identification.kind import Problem
-from minertia.identification.model import Model
+from minertia.identification.model import Model, with_efforts
 from minertia.identification.signals.filtering import Motion
+from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, MissingExtra
 from minertia.robot.files import read_robot
-from minertia.robot.formats.reading import ReadOptions
-from minertia.robot.formats.usd.read import parse_usd
+from minertia.robot.identified import export_values
 from minertia.robot.robot import Robot
-from minertia.robot.targets import ExportTarget, target_of
-from minertia.simulation.engines import mujoco_package, pinocchio_package
+from minertia.robot.targets import BY_NAME, ExportTarget, target_of
+from minertia.simulation.commanded_plant import follow_logs
+from minertia.simulation.file_engines import READERS, SUBSTITUTES, Efforts, UnreadableFile
 from minertia.simulation.proof import held_by
 
-Array = NDArray[np.float64]
 STATES = 50  # at which a file is compared with what was written
-Efforts: TypeAlias = Callable[[Array, Array, Array], Array]  # (N, coordinates) each
+SERVOS = LOOP_FILES[0]
+ELSEWHERE = 200_000  # samples of a log that another program predicts one by one, of whole blocks
 
 
-class UnreadableFile(MinertiaError):
-    """Exported file with elements that an engine does not support."""
-
-
-def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]) -> Model:
+def read_back(model: Model, problem: Problem, folder: Path, exports: Iterable[str] = ()) -> Model:
     """Model with the residuals of its exported files on the logs, as evaluated by the target programs.
 
-    Where a target program is not installed or cannot read the file, minertia evaluates the file itself.
+    exports: names of the targets whose files were requested; those of the robot's own files are always evaluated.
+    Where a target program is not installed or cannot read a file, the next one in `SUBSTITUTES` evaluates it.
     """
-    exports = dict(model.exports)
-    for file in (folder / name for name in names):
-        target = target_of(file)
-        if target is None or target.name not in exports or not file.is_file():
-            continue
-        exports[target.name] = {**exports[target.name], "file": file.name}
-        found = _efforts(target, file, model.nominal.numeric)
-        if found is not None:
-            engine, efforts = found
-            left = _left(problem, exports[target.name]["left"], efforts)
-            exports[target.name] = {**exports[target.name], "read_by": engine, "left": left}
-    return model.with_exports(exports)
+    found = dict(model.exports)
+    files = {name: file for file in problem.file_names(problem.campaign) if (name := _target_name(file)) in found}
+    files |= {name: BY_NAME[name].file for name in exports}
+    for name, file in files.items():
+        if (folder / file).exists() and model.exports:
+            found[name] = _evaluated(model, problem, BY_NAME[name], folder / file)
+    if (folder / SERVOS).exists() and len(problem.unseen or problem.logs) == len(_own(model)):
+        found["mjcf"] = _with_servos(model, problem)
+    return model.with_exports(found)
 
 
-def read_by_engine(model: Model, file: Path) -> Model | None:
+def _own(model: Model) -> Sequence[Mapping[str, Any]]:
+    """Residuals of the model itself on each validation log, or else on all fitted logs together."""
+    return model.evidence.get("validation") or [model.evidence.get("training", {})]
+
+
+def _with_servos(model: Model, problem: Any) -> dict[str, Any]:
+    """Export entry of the position servos in MJCF: residuals of the positions that MuJoCo simulates."""
+    logs = problem.unseen or problem.logs
+    rows = [{key: value for key, value in own.items() if key != "log"} for own in _own(model)]
+    left = [{"log": log.name, "model": own, "file": own} for log, own in zip(logs, rows, strict=True)]
+    entry = {"file": SERVOS, "read_by": "minertia", "left": left}
+    try:
+        found = follow_logs(with_efforts(model), problem.campaign, logs)
+    except MinertiaError:
+        return {**entry, "not_read_by": "MuJoCo"}
+    left = [{**own, "file": there.to_dict(with_log=False)} for own, there in zip(left, found, strict=True)]
+    return {**entry, "read_by": "MuJoCo", "left": left}
+
+
+def _target_name(file: str) -> str:
+    target = target_of(file)
+    return "" if target is None else target.name
+
+
+def _evaluated(model: Model, problem: Problem, target: ExportTarget, file: Path) -> dict[str, Any]:
+    """Export entry of a file with its residuals on the logs, and the program that evaluated it."""
+    export = {**_entry(model, target), "file": file.name}
+    found = _efforts(target, file, model.to_robot(target.name).numeric)
+    if found is None:
+        return {**export, "not_read_by": target.engine}
+    return {**export, **found.record(target), "left": _left(problem, export["left"], found.efforts)}
+
+
+def _entry(model: Model, target: ExportTarget) -> dict[str, Any]:
+    """Export entry of a target; one that takes the values of the model itself has its residuals."""
+    first: Mapping[str, Any] = next(iter(model.exports.values()), {"left": ()})
+    own = [{**entry, "file": entry["model"]} for entry in first["left"]]
+    return {"read_by": "minertia", "left": own, **model.exports.get(target.name, {})}
+
+
+def read_by_engine(model: Model, file: Path, export: str = "") -> Model | None:
     """Model whose only export is this file, with the program that read it; None if it has no such export.
 
     The efforts computed from the file are compared with those of the model at random states.  The residuals
-    on the logs are taken from the identification.
+    on the logs are taken from the identification.  export: name of the target, by default by the extension.
     """
-    target = target_of(file)
-    if target is None or target.name not in model.exports:
+    target = BY_NAME[export] if export in BY_NAME else target_of(file)
+    if target is None or not (target.name in model.exports or (target.is_whole and model.exports)):
         return None
-    export = {**model.exports[target.name], "file": file.name, "read_by": "minertia"}
+    entry = {**_entry(model, target), "file": file.name}
     held = held_by(model.to_robot(target.name), target).numeric
     found = _efforts(target, file, held)
     if found is not None:
         q, qd, qdd = np.random.default_rng(0).normal(size=(3, STATES, held.n))
-        own, theirs = np.asarray(inverse_dynamics(held, q, qd, qdd)), found[1](q, qd, qdd)
+        own, theirs = np.asarray(inverse_dynamics(held, q, qd, qdd)), found.efforts(q, qd, qdd)
         difference = float(np.abs(theirs - own).max() / max(float(np.abs(own).max()), 1e-300))
-        export |= {"read_by": found[0], "difference": difference}
-    return model.with_exports({target.name: export})
+        entry |= {**found.record(target), "difference": difference}
+    values = export_values(model.exports, target.name)
+    return model.with_exports({target.name: entry if values is None else {**values, **entry}})
 
 
 def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dict[str, Any]]:
@@ -80,115 +117,37 @@ def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dic
 
     logs = problem.unseen or problem.logs
     return [
-        {**entry, "file": residuals_elsewhere(linear, log, predicted).to_dict(with_log=False)}
+        {**entry, "file": residuals_by(linear, log, predicted, ELSEWHERE)[0].to_dict(with_log=False)}
         for entry, log in zip(before, logs, strict=True)
     ]
 
 
-def _efforts(target: ExportTarget, file: Path, robot: Robot) -> tuple[str, Efforts] | None:
-    """Program and its effort function for a file: the target's engine, else minertia; None if neither reads it."""
-    try:
-        return target.engine, READERS[target.engine](file, robot)
-    except (MissingExtra, UnreadableFile):
-        pass
+@dataclass(frozen=True)
+class _ReadFile:
+    """Program that read a file, and its effort function."""
+
+    program: str
+    efforts: Efforts
+
+    def record(self, target: ExportTarget) -> dict[str, Any]:
+        """Entry of an export: the program, and the target's own one if it could not read the file."""
+        instead = {} if self.program == target.engine else {"not_read_by": target.engine}
+        return {"read_by": self.program, **instead}
+
+
+def _efforts(target: ExportTarget, file: Path, robot: Robot) -> _ReadFile | None:
+    """Effort function of a file in the target's engine or its substitute, else in minertia; None if none reads it."""
+    for program in (target.engine, *SUBSTITUTES.get(target.engine, ())):
+        try:
+            return _ReadFile(program, READERS[program](file, robot))
+        except (MissingExtra, UnreadableFile):
+            continue
+    if target.is_whole:
+        return None
     try:
         own = read_robot(file, gravity=robot.gravity)
     except MinertiaError:
         return None
     if own.coordinate_names != robot.coordinate_names:  # joints that were held have no samples
         return None
-    return "minertia", lambda q, qd, qdd: np.asarray(inverse_dynamics(own, q, qd, qdd))
-
-
-def _in_mujoco(file: Path, robot: Robot) -> Efforts:
-    """MuJoCo's inverse dynamics of a file; dry friction, regularised in MuJoCo, is added by the velocity's sign."""
-    mujoco = mujoco_package()
-    try:
-        arm = mujoco.MjModel.from_xml_path(str(file))
-    except ValueError as err:
-        raise UnreadableFile(f"MuJoCo cannot read {file.name}: {err}") from None
-    names = [arm.joint(k).name for k in range(arm.njnt)]
-    _check(robot, names, arm.nv)
-    dofs = [int(arm.jnt_dofadr[names.index(name)]) for name in robot.coordinate_names]
-    arm.opt.gravity = np.array(robot.gravity, float)
-    arm.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
-    data, turns = mujoco.MjData(arm), _turns(arm)
-
-    def efforts(q: Array, qd: Array, qdd: Array) -> Array:
-        found = np.empty_like(qd)
-        for k in range(len(q)):
-            data.qpos[dofs], data.qvel[dofs], data.qacc[dofs] = q[k], qd[k], qdd[k]
-            mujoco.mj_inverse(arm, data)
-            dry = arm.dof_frictionloss * np.sign(data.qvel)
-            dry += (arm.tendon_frictionloss * np.sign(turns @ data.qvel)) @ turns
-            found[k] = (data.qfrc_inverse + dry)[dofs]
-        return found
-
-    return efforts
-
-
-def _turns(arm: Any) -> Array:
-    """Ratios (tendons, dofs) of tendons with dry friction, which represent motors coupled to several joints."""
-    turns = np.zeros((arm.ntendon, arm.nv))
-    for k in np.flatnonzero(arm.tendon_frictionloss):
-        parts = slice(arm.tendon_adr[k], arm.tendon_adr[k] + arm.tendon_num[k])
-        turns[k, arm.jnt_dofadr[arm.wrap_objid[parts]]] = arm.wrap_prm[parts]
-    return turns
-
-
-def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
-    """Pinocchio's inverse dynamics of a file, plus the friction that Pinocchio reads but does not apply."""
-    pin = pinocchio_package()
-    try:
-        arm = pin.buildModelFromUrdf(str(file))
-    except (ValueError, RuntimeError) as err:
-        raise UnreadableFile(f"Pinocchio cannot read {file.name}: {err}") from None
-    _check(robot, list(arm.names), arm.nv)
-    joints = [arm.getJointId(name) for name in robot.coordinate_names]
-    dofs = [int(arm.idx_vs[k]) for k in joints]
-    arm.gravity.linear = np.array(robot.gravity, float)
-    data = arm.createData()
-
-    def efforts(q: Array, qd: Array, qdd: Array) -> Array:
-        placed, v, a = np.tile(pin.neutral(arm), (len(q), 1)), np.zeros((len(q), arm.nv)), np.zeros((len(q), arm.nv))
-        v[:, dofs], a[:, dofs] = qd, qdd
-        for column, k in zip(q.T, joints, strict=True):
-            first, is_whole_turn = int(arm.idx_qs[k]), int(arm.nqs[k]) == 2
-            if is_whole_turn:
-                placed[:, first], placed[:, first + 1] = np.cos(column), np.sin(column)
-            else:
-                placed[:, first] = column
-        rigid = np.array([pin.rnea(arm, data, *row) for row in zip(placed, v, a, strict=True)])
-        return np.asarray((rigid + arm.damping * v + arm.friction * np.sign(v))[:, dofs])
-
-    return efforts
-
-
-def _in_usd(file: Path, robot: Robot) -> Efforts:
-    """Efforts from the standard attributes of a USD file, most of them with 32 bits, as other programs read it."""
-    arm = parse_usd("", str(file), ReadOptions("fixed", 0.0, False, single=True)).with_gravity(robot.gravity)
-    _check(robot, list(arm.coordinate_names), arm.n)
-    order = [arm.coordinate_names.index(name) for name in robot.coordinate_names]
-
-    def efforts(q: Array, qd: Array, qdd: Array) -> Array:
-        x, v, a = (np.empty_like(part) for part in (q, qd, qdd))
-        x[:, order], v[:, order], a[:, order] = q, qd, qdd
-        return np.asarray(inverse_dynamics(arm, x, v, a))[:, order]
-
-    return efforts
-
-
-def _check(robot: Robot, names: list[str], freedom: int) -> None:
-    """Raise an error for a file whose joints are not the robot's coordinates.
-
-    Causes are a floating base, dependent joints, loops, or other names.
-    """
-    if freedom != robot.n or robot.is_floating or any(name not in names for name in robot.coordinate_names):
-        raise UnreadableFile("its joints do not match the coordinates of the robot")
-
-
-READERS: dict[str, Callable[[Path, Robot], Efforts]] = {
-    "MuJoCo": _in_mujoco,
-    "Pinocchio": _in_pinocchio,
-    "UsdPhysics": _in_usd,
-}
+    return _ReadFile("minertia", lambda q, qd, qdd: np.asarray(inverse_dynamics(own, q, qd, qdd)))

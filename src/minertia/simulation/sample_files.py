@@ -18,9 +18,10 @@ from minertia.io.files import check_folder, folder_at_once, write_file
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.files import write_robot
 from minertia.robot.formats.mjcf.write import to_mjcf
+from minertia.robot.identified import export_values
 from minertia.robot.parameters import full_name
 from minertia.robot.robot import Note, Robot
-from minertia.robot.targets import TARGETS
+from minertia.robot.targets import BY_NAME
 from minertia.simulation.engines import mujoco_package
 from minertia.version import __version__
 
@@ -68,14 +69,14 @@ def held_values(samples: Samples, target: str) -> dict[str, Array]:
     Friction effects that they cannot represent are replaced by FV and FC, as fitted for the target.  FV and
     FC are scaled with their samples or, where the model has none, with the samples of the replaced effects.
     """
-    held = next(one.held for one in TARGETS if one.name == target)
+    held = BY_NAME[target].held
     own = {name: k for k, name in enumerate(samples.names) if symbol_of(name) in BY_SYMBOL}
     found = {name: samples.x[:, k] for name, k in own.items() if symbol_of(name) in held}
     lost: dict[int, list[int]] = {}
     for name, k in own.items():
         if symbol_of(name) not in held and "qd" in BY_SYMBOL[symbol_of(name)].inputs:
             lost.setdefault(link_number(name), []).append(k)
-    fitted = samples.model.exports.get(target, {}).get("standard", {})
+    fitted = (export_values(samples.model.exports, target) or {}).get("standard", {})
     for joint, places in lost.items():
         whole = samples.best[places].sum()
         ratio = samples.x[:, places].sum(axis=1) / whole if whole else np.ones(len(samples))
@@ -98,7 +99,7 @@ def held_robot(samples: Samples, k: int, held: Mapping[str, Array]) -> Robot:
 
 def _lost(samples: Samples, target: str, engine: str) -> tuple[Note, ...]:
     """Notes on effects that the files of a target cannot represent."""
-    held = next(one.held for one in TARGETS if one.name == target)
+    held = BY_NAME[target].held
     lost = [n for n in samples.names if symbol_of(n) in BY_SYMBOL and symbol_of(n) not in held]
     friction = [name for name in lost if "qd" in BY_SYMBOL[symbol_of(name)].inputs]
     others = [name for name in lost if name not in friction]

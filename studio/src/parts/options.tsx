@@ -42,6 +42,7 @@ export function Fields({ options, values, set }: { options: Readonly<Record<stri
         }
         if (one.type === "text") return <span key={key} title={one.help}><TextField label={label} placeholder={one.otherwise} value={String(value ?? "")} onChange={(text) => set(key, text || null)} /></span>;
         if (one.type === "texts") return <span key={key} title={one.help}><TextField label={`${label} (a, b, ...)`} placeholder={one.otherwise} value={Array.isArray(value) ? value.join(", ") : ""} onChange={(text) => set(key, text ? text.split(/[,\s]+/).filter(Boolean) : null)} /></span>;
+        if (one.type === "numbers") return <span key={key} title={one.help}><TextField label={`${label}${one.unit && ` [${one.unit}]`} (a, b, ...)`} placeholder={one.otherwise} value={Array.isArray(value) ? value.join(", ") : ""} onChange={(text) => set(key, text ? text.split(/[,\s]+/).filter(Boolean).map(Number) : null)} /></span>;
         if (one.type !== "number" && one.type !== "whole") return null;
         return (
           <span key={key} title={one.help}>

@@ -44,7 +44,7 @@ def regressor_program(robot: Robot, columns: Sequence[str]) -> Program:
     """Program of the regressor Y of the given columns (full names), shape (n, columns), for tau = Y X."""
     graph, state = _state(robot)
     entries = model.torque_regressor(robot, *state, columns=columns)
-    shape = (robot.n_velocity, len(columns))
+    shape = (robot.n_efforts, len(columns))
     outputs = tuple(entries.get((r, name), 0.0) for r in range(shape[0]) for name in columns)
     return Program("base_regressor", graph, _state_ports(robot), (Port("Y", shape),), outputs)
 

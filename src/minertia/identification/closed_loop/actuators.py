@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +16,14 @@ from minertia.identification.model import IdentifiedModel
 from minertia.io.errors import MinertiaError, one_line
 from minertia.robot.formats.mjcf.values import AT_MOTOR, FAR, HELD, far_rest
 from minertia.robot.formats.mjcf.write import effect_attributes, to_mjcf
+from minertia.robot.formats.usd.actuators import NewtonActuator
 from minertia.robot.formats.writing import unheld_effects
 from minertia.robot.formats.xml import quoted, written
 from minertia.robot.robot import Robot
 from minertia.version import __version__
 
 IN_ISAAC = ("IA", "FV", "FC", "OFF")
-ISAAC_STEP = 0.005  # s, physics step that delays of Isaac Lab are counted in
+ISAAC_STEP = 0.005  # s, physics step that delays of Isaac Lab and Newton are counted in
 
 
 def loop_of(model: IdentifiedModel) -> dict[str, Any]:
@@ -172,20 +174,36 @@ def not_held(model: IdentifiedModel) -> list[str]:
     return found
 
 
+def newton_actuators(model: IdentifiedModel, robot: Robot, step: float = ISAAC_STEP) -> list[NewtonActuator]:
+    """Actuators for Newton: identified servos with their offsets; of models fitted to efforts, the offsets alone.
+
+    robot: the robot that is written.  step: of the actuators [s].
+    """
+    offsets = {robot.joints[j].name: robot.effects[j].get("OFF", 0.0) for j in robot.independent}
+    if LOOP not in model.evidence:
+        return [NewtonActuator(name, -offset) for name, offset in offsets.items() if offset]
+    loop = loop_of(model)
+    limits = loop.get("limit") or [None] * len(loop["joints"])
+    delay = loop["delay"] if loop["delay_of"] == "command" else 0.0
+    rows = zip(loop["joints"], loop["kp"], loop["kd"], limits, strict=True)
+    return [NewtonActuator(name, -offsets[name], kp, kd, limit, delay, step) for name, kp, kd, limit in rows]
+
+
 def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
     """Python text for Isaac Lab with the actuator configuration; step: of its physics [s].
 
-    Values follow Isaac Sim 5 and later, where `friction` is an effort [N m].
+    Values follow Isaac Sim 5 and later, where `friction` is an effort [N m].  A model that was fitted to efforts has
+    no servos: gains are then those of the user's own controller.
     """
-    loop, robot = loop_of(model), model.robot
+    loop = loop_of(model) if LOOP in model.evidence else None
+    robot = model.robot if loop is not None else model.to_robot("isaac-lab")
     effects = dict(robot.effect_values)
-    whole = max(round(loop["delay"] / step), 0)
-    rest = loop["delay"] - whole * step
+    names = [robot.joints[j].name for j in robot.independent] if loop is None else loop["joints"]
+    whole = 0 if loop is None else max(round(loop["delay"] / step), 0)
     kind = "DelayedPDActuatorCfg" if whole else "ImplicitActuatorCfg"
-    names = loop["joints"]
 
-    def table(values: list[float]) -> str:
-        return "{" + ", ".join(f"{json.dumps(n)}: {value:.6g}" for n, value in zip(names, values, strict=True)) + "}"
+    def table(values: Sequence[float]) -> str:
+        return "{" + ", ".join(f"{json.dumps(n)}: {value:.9g}" for n, value in zip(names, values, strict=True)) + "}"
 
     def of(symbol: str) -> list[float]:
         return [effects.get(f"{symbol}{j + 1}", 0.0) for j in robot.independent]
@@ -198,33 +216,66 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
         "ACTUATORS = {",
         f'    "joints": {kind}(',
         f"        joint_names_expr={names!r},",
-        f"        stiffness={table(loop['kp'])},  # KP",
-        f"        damping={table(loop['kd'])},  # KD of the loop"
-        + (", including viscous friction, not distinguishable" if any(loop["damping_is_one"]) else ""),
+        *_isaac_gains(loop, table),
         f"        armature={table(of('IA'))},  # IA",
         f"        friction={friction},  # FC, an effort from Isaac Sim 5.0 on (a coefficient before)",
         f"        dynamic_friction={friction},  # the same: no Stribeck effect",
         f"        viscous_friction={table(of('FV'))},  # FV",
     ]
-    if "limit" in loop:
+    if loop is not None and "limit" in loop:
         lines.append(f"        effort_limit_sim={table(loop['limit'])},")
     if whole:
         lines.append(f"        min_delay={whole}, max_delay={whole},  # physics steps of {step:g} s")
     lines += ["    ),", "}"]
-    lines.append(
-        f"# identified delay: {1000.0 * loop['delay']:.4g} ms, of which {1000.0 * rest:.4g} ms is not covered by "
-        "the steps above"
-    )
-    shifts = [off / kp for off, kp in zip(of("OFF"), loop["kp"], strict=True)]
-    lines.append(f"# offsets cannot be represented there: subtract these from position targets [rad]: {table(shifts)}")
+    if loop is not None:
+        rest = loop["delay"] - whole * step
+        shifts = [off / kp for off, kp in zip(of("OFF"), loop["kp"], strict=True)]
+        lines += [
+            f"# identified delay: {1000.0 * loop['delay']:.4g} ms, of which {1000.0 * rest:.4g} ms is not covered by "
+            "the steps above",
+            f"# offsets cannot be represented there: subtract these from position targets [rad]: {table(shifts)}",
+        ]
     lines.append("# velocity_limit and saturation_effort are not identified: take them from the data sheet")
-    lines += [f"# {one_line(text)}" for text in _not_in_isaac(model, loop)]
-    return "\n".join(lines) + "\n"
+    lines += [f"# {one_line(text)}" for text in _not_in_isaac(robot, loop)]
+    return "\n".join(lines) + "\n" + CHECK_ISAAC
 
 
-def _not_in_isaac(model: IdentifiedModel, loop: dict[str, Any]) -> list[str]:
-    """Messages on features of an identified model that Isaac Lab's actuators do not support."""
-    found = [f"{note.where}: {note.text}" for note in unheld_effects(model.robot, IN_ISAAC, "Isaac Lab")]
+def _isaac_gains(loop: dict[str, Any] | None, table: Callable[[Sequence[float]], str]) -> list[str]:
+    """Lines with the gains of the servos; None, for those of the asset, without servos."""
+    if loop is None:
+        return ["        stiffness=None, damping=None,  # of your controller: the logs contain efforts"]
+    shared = ", including viscous friction, not distinguishable" if any(loop["damping_is_one"]) else ""
+    return [
+        f"        stiffness={table(loop['kp'])},  # KP",
+        f"        damping={table(loop['kd'])},  # KD of the loop{shared}",
+    ]
+
+
+CHECK_ISAAC = '''
+
+def check(asset, tolerance=1e-4):
+    """Raise an error if the simulated articulation does not have these values: importers may drop some."""
+    own, data = ACTUATORS["joints"], asset.data
+    there = {
+        "armature": data.joint_armature,
+        "friction": data.joint_friction_coeff,
+        "dynamic_friction": data.joint_dynamic_friction_coeff,
+        "viscous_friction": data.joint_viscous_friction_coeff,
+    }
+    for key, values in there.items():
+        for name, wanted in getattr(own, key).items():
+            found = float(values[0, asset.joint_names.index(name)])
+            if abs(found - wanted) > tolerance * max(abs(wanted), 1e-6):
+                raise ValueError(f"{key} of {name} is {found:g} in the simulation, not {wanted:g}")
+'''
+
+
+def _not_in_isaac(robot: Robot, loop: dict[str, Any] | None) -> list[str]:
+    """Messages on features of a robot and its servos that Isaac Lab's actuators do not support."""
+    held = IN_ISAAC if loop is not None else tuple(symbol for symbol in IN_ISAAC if symbol != "OFF")
+    found = [f"{note.where}: {note.text}" for note in unheld_effects(robot, held, "Isaac Lab")]
+    if loop is None:
+        return found
     if any(loop["ki"]):
         found.append("the integral action of the position servos cannot be represented there")
     if loop["velocity_reference"]:

@@ -17,6 +17,9 @@ from minertia.identification.campaigns.prepare import (
     refuse_unknown_gains,
 )
 from minertia.identification.campaigns.prepared import EffortLog
+from minertia.identification.loads.gains import DriveGains, sensor_gains
+from minertia.identification.logs.options import ColumnMap
+from minertia.identification.logs.recording import SI
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import (
     START,
@@ -49,7 +52,8 @@ class EffortRows:
     campaign: with every choice that depends on its logs made.  logs, unseen: fitted logs, and validation logs.
     observation: the R factors of all unknowns; free: the same with fixed parameters moved to the right-hand side.
     fixed: known parameters.  excitation: which unknowns the motion distinguishes.  ladder: forward selection of the
-    effects, None where they were specified.  tried: all options of filter and effects that were tried.
+    effects, None where they were specified.  gains: drive gains found from force/torque sensors; None where they
+    were given or efforts are logged.  tried: all options of filter and effects that were tried.
     """
 
     campaign: Campaign
@@ -60,6 +64,7 @@ class EffortRows:
     fixed: tuple[str, ...]
     excitation: ExcitationDiagnosis = field(repr=False)
     ladder: Ladder | None = None
+    gains: DriveGains | None = None
     tried: tuple[Tried, ...] = ()
 
     @property
@@ -107,6 +112,13 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
     if not ready.train:
         raise MinertiaError("there is no log to identify from; name at least one")
     ready.campaign.robot.require_values("an identification")
+    gains = None
+    if stated.sensors and _is_in_currents(ready):
+        tell("finding the drive gains from the sensors")
+        with one_thread():
+            gains = sensor_gains(_observed(linear_of(ready.campaign), ready.train))
+        known = replace(ready.campaign.map.drive, gains=tuple(gains.gains.tolist()))
+        ready = prepare_campaign(stated.reading(ColumnMap(drive=known)), tell)
     refuse_unknown_gains(ready.campaign, ready.train)
     ladder = None
     if ready.campaign.effects is None:
@@ -117,7 +129,13 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
     with one_thread():
         observation = best_terms(_observed(linear_of(ready.campaign), ready.train))
         tried = (*ready.tried, *(() if ladder is None else ladder.tried))
-        return replace(_problem(ready, observation), ladder=ladder, tried=tried)
+        return replace(_problem(ready, observation), ladder=ladder, gains=gains, tried=tried)
+
+
+def _is_in_currents(ready: PreparedCampaign) -> bool:
+    """Whether joint efforts are fitted that are logged in another unit than N m, without gains."""
+    logged = [log.recording for log in ready.train if log.recording is not None]
+    return ready.campaign.rows != "sensors" and any(one.effort_unit != SI for one in logged)
 
 
 def linear_of(campaign: Campaign) -> LinearModel:
@@ -138,7 +156,7 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         speeds = highest_speeds(first)
         wanted = candidates(campaign.robot, speeds)
         superset = linear_model(campaign.robot, wanted, joints=campaign.efforts, method=SETS[campaign.parameters])
-        load = load_efforts(model, _plain_values(first))
+        load = load_efforts(model, plain_values(first))
 
         def seen(motions: Sequence[LogMotion], titles: Sequence[str]) -> Observation:
             return with_fixed(observe(superset, motions, names=titles, load=load), campaign.fix)[0]
@@ -147,7 +165,8 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         return climbed(seen(short, names), speeds, seen([apart], ["decoupled motion"]))
 
 
-def _plain_values(observation: Observation) -> Array:
+def plain_values(observation: Observation) -> Array:
+    """Values of all unknowns by weighted least squares, zero where the motion does not excite them."""
     part = observation.reduced(excitation(observation).independent)
     return part.expand(weighted_solution(part)[0])
 
@@ -167,4 +186,4 @@ def _observed(model: LinearModel, logs: Sequence[EffortLog]) -> Observation:
         return observe(model, logs, names=names)
     first = observe(model, logs, names=names, load=lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity)))
     samples = sum(log.states or 0 for log in logs) or None
-    return observe(model, logs, names=names, load=load_efforts(model, _plain_values(first), samples))
+    return observe(model, logs, names=names, load=load_efforts(model, plain_values(first), samples))

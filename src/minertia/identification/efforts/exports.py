@@ -8,9 +8,9 @@ the robot file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import PreparedCampaign, silent
@@ -36,41 +36,75 @@ STAND_INS = ("FV", "FC")  # for friction of any other kind
 def exported(problem: EffortRows, estimate: Estimate) -> dict[str, dict[str, Any]]:
     """Robot parameters fitted for each export target by name, as stored in a model file, with their residuals.
 
-    Targets without a physically consistent robot are omitted.
+    Targets with the same effects share one fit.  Targets without a physically consistent robot, and those that take
+    the values of the model itself, are omitted.
     """
     found: dict[str, dict[str, Any]] = {}
-    rotors: dict[str, float] = {}
-    for target in TARGETS:
-        try:
-            asked = _built(problem, target)
-            fit = solve_efforts(asked, _estimator(asked, {} if "IA" in target.held else rotors))
-        except MinertiaError:
+    fits: list[_TargetFit] = []
+    for target in (one for one in TARGETS if not one.is_whole):
+        asked = tuple(target_effects(problem, target)), _fixed(problem, target)
+        first = next((one for one in fits if one.asked == asked), None)
+        fit = first or _fitted(problem, target, asked, fits)
+        if fit is None:
             continue
-        if not fit.standard:
-            continue
-        rotors = rotors or {name: v for name, v in fit.standard.items() if symbol_of(name) == "IA"}
-        choice = asked.linear.choice
-        found[target.name] = {
-            "effects": {"own": list(choice.own), "terms": [term_table(term) for term in choice.terms]},
-            "standard": dict(fit.standard),
-            "read_by": "minertia",
-            "left": _left(problem, estimate, asked, fit.standard, target),
-        }
+        fits.append(replace(fit, target=target))
+        values = fit.values() if first is None else {"values": first.target.name}
+        same = first is not None and first.held == fits[-1].held
+        left = found[fit.target.name]["left"] if same else _left(problem, estimate, fits[-1])
+        found[target.name] = {**values, "read_by": "minertia", "left": left}
     return found
 
 
-def _built(problem: EffortRows, target: ExportTarget) -> EffortRows:
-    """The problem with the effects of an export target; the logs are not read or filtered again."""
-    effects = tuple(target_effects(problem, target))
-    robot, campaign = problem.linear.robot, problem.campaign
+Asked: TypeAlias = tuple[tuple[Wanted, ...], dict[str, float]]  # effects, and fixed parameters
+
+
+@dataclass(frozen=True)
+class _TargetFit:
+    """Fit for an export target: what was asked, its linear problem, and the physically consistent parameters."""
+
+    target: ExportTarget
+    asked: Asked
+    problem: EffortRows
+    standard: Mapping[str, float]
+
+    @property
+    def held(self) -> dict[str, float]:
+        """Parameters that the target can represent."""
+        return {name: value for name, value in self.standard.items() if _is_held(name, self.target)}
+
+    def values(self) -> dict[str, Any]:
+        """Effects and parameters as stored in a model file."""
+        choice = self.problem.linear.choice
+        effects = {"own": list(choice.own), "terms": [term_table(term) for term in choice.terms]}
+        return {"effects": effects, "standard": dict(self.standard)}
+
+
+def _fitted(problem: EffortRows, target: ExportTarget, asked: Asked, fits: Sequence[_TargetFit]) -> _TargetFit | None:
+    """Fit for an export target; None without a physically consistent robot.  fits: those of earlier targets."""
+    rotors = {name: v for name, v in fits[0].standard.items() if symbol_of(name) == "IA"} if fits else {}
+    try:
+        built = _built(problem, *asked)
+        fit = solve_efforts(built, _estimator(built, {} if "IA" in target.held else rotors))
+    except MinertiaError:
+        return None
+    return _TargetFit(target, asked, built, fit.standard) if fit.standard else None
+
+
+def _fixed(problem: EffortRows, target: ExportTarget) -> dict[str, float]:
+    """Parameters that are not fitted for an export target: known ones, and motor effects that it cannot represent."""
+    campaign, robot = problem.campaign, problem.linear.robot
     kept = {name: v for name, v in campaign.fix.items() if symbol_of(name) not in BY_SYMBOL or _is_held(name, target)}
     twins = [f"{s}M{j + 1}" for s in STANDARD_SYMBOLS for j in robot.coupled_motors if f"{s}M" not in target.held]
-    named = {name for name in effects if isinstance(name, str)}
-    gone = {name: 0.0 for name in twins if name.replace("M", "", 1) in named}
-    fix, choice = {**kept, **gone}, chosen_effects(robot, effects)
-    if fix == dict(campaign.fix) and _is_same(choice, problem.linear.choice):
+    named = {name for name in target_effects(problem, target) if isinstance(name, str)}
+    return {**kept, **{name: 0.0 for name in twins if name.replace("M", "", 1) in named}}
+
+
+def _built(problem: EffortRows, effects: tuple[Wanted, ...], fix: Mapping[str, float]) -> EffortRows:
+    """The problem with other effects and fixed parameters; the logs are not read or filtered again."""
+    robot, campaign = problem.linear.robot, problem.campaign
+    if fix == dict(campaign.fix) and _is_same(chosen_effects(robot, effects), problem.linear.choice):
         return problem
-    asked = replace(campaign, effects=effects, fix=fix)
+    asked = replace(campaign, effects=effects, fix=dict(fix))
     return build_rows(PreparedCampaign(asked, problem.logs, problem.unseen), silent)
 
 
@@ -132,12 +166,10 @@ def _prior(campaign: Campaign, rotors: Mapping[str, float]) -> dict[str, float] 
     return values
 
 
-def _left(
-    problem: EffortRows, estimate: Estimate, asked: EffortRows, standard: Mapping[str, float], target: ExportTarget
-) -> list[dict[str, Any]]:
+def _left(problem: EffortRows, estimate: Estimate, fit: _TargetFit) -> list[dict[str, Any]]:
     """Residuals of the model and of the exported file on each validation log, or else on each fitted log."""
-    linear = asked.linear
-    beta = linear.values({name: value for name, value in standard.items() if _is_held(name, target)})
+    linear = fit.problem.linear
+    beta = linear.values(fit.held)
     found = []
     for log in problem.unseen or problem.logs:
         own, theirs = residuals_on(problem.linear, estimate.beta, log)[0], residuals_on(linear, beta, log)[0]

@@ -9,9 +9,9 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.io.errors import MinertiaError
 from minertia.io.files import FileError
-from minertia.robot.files import STAGES, write_robot
+from minertia.robot.files import write_robot
 from minertia.robot.robot import Note, Robot
-from minertia.robot.targets import target_of
+from minertia.robot.targets import STAGES, target_of
 
 TEMPLATES = (".urdf", ".xml", ".mjcf", *STAGES)
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.floating import PLANTED
 from minertia.identification.campaigns.prepared import EffortLog
-from minertia.identification.efforts.build import EffortRows
+from minertia.identification.efforts.build import EffortRows, plain_values
+from minertia.identification.efforts.entrants import Entrant
+from minertia.identification.efforts.sensor_setups import saturated_channels, sensor_faults
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
 from minertia.identification.evidence.doubts import Doubts, doubts
-from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.evidence import Evidence, ScoredEvidence
 from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part, unmoved
 from minertia.identification.evidence.intervals import Spread, left_out_spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
@@ -33,18 +34,19 @@ from minertia.identification.evidence.residuals import (
 from minertia.identification.evidence.rivals import rivals
 from minertia.identification.evidence.thresholds import COPIED_PART, SHARED
 from minertia.identification.evidence.trial import trial_of
+from minertia.identification.loads.gains import DriveGains
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.signals.filtering import Motion
+from minertia.robot.parameters import BIAS_SYMBOLS
 
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
 FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
 LOOKED_AT = 2  # parts of a log whose noise is looked at
-ELSEWHERE = 200_000  # samples of a log that another program predicts one by one, of whole parts
 OFFSET = "OFF"  # no friction
 
 
@@ -59,7 +61,6 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
     unseen, changes = _unseen(problem, estimate, correlated_covariance(estimate, parameters, widths), training)
     hardly = _unmoved(problem)
     found = _doubts(problem)
-    theirs = rivals(problem.observation) if problem.unseen else {}
     return Evidence(
         training=training,
         logs=tuple(r for r, _ in counted),
@@ -68,10 +69,7 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
         if part.count
         else NOTHING_LEFT_OUT,
         unseen=unseen,
-        rivals={
-            name: tuple(residuals_on(problem.linear, beta, log)[0] for log in problem.unseen)
-            for name, beta in theirs.items()
-        },
+        rivals=_rivals(problem),
         not_excited=estimate.not_excited,
         spread=widths,
         suspicions=found.suspicions,
@@ -81,6 +79,52 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
         friction=friction_part(problem.observation, estimate.beta),
         unmoved=hardly,
     )
+
+
+def scored_evidence(problem: EffortRows, entry: Entrant) -> ScoredEvidence:
+    """Evidence for a prediction that anybody made, which was not fitted here.
+
+    The bound on the residual depends on the friction of the robot, as a plain fit of the campaign gives it: the same
+    for every entry.
+    """
+    linear = problem.linear
+    has_training = all(entry.covers(log) for log in problem.logs)
+
+    def residuals(log: EffortLog) -> tuple[Residuals, int]:
+        return residuals_by(linear, log, lambda block: entry.efforts(log, block))
+
+    unseen = [residuals(log) for log in problem.unseen]
+    fitted = [residuals(log) for log in problem.logs] if has_training or not unseen else unseen
+    training, found, hardly = pooled("training", fitted), _doubts(problem), _unmoved(problem)
+    changes = [
+        changed(own, training, entry.unknown(log), None) if has_training else None
+        for (own, _), log in zip(unseen, problem.unseen, strict=True)
+    ]
+    faults = (*_faults_of_logs(problem), *found.faults, *(() if found.suspicions or hardly else changes))
+    evidence = Evidence(
+        training=training,
+        logs=tuple(r for r, _ in fitted),
+        parameters=(),
+        left_out=NOTHING_LEFT_OUT,
+        unseen=tuple(r for r, _ in unseen),
+        rivals=_rivals(problem),
+        suspicions=found.suspicions,
+        faults=tuple(sentence for sentence in faults if sentence is not None),
+        remarks=tuple(_repeats(problem)),
+        not_judged=found.not_judged,
+        friction=friction_part(problem.observation, plain_values(problem.observation)),
+        unmoved=hardly,
+    )
+    return ScoredEvidence(entry.kind, evidence, has_training)
+
+
+def _rivals(problem: EffortRows) -> dict[str, tuple[Residuals, ...]]:
+    """Residuals of the reference models on the validation logs."""
+    theirs = rivals(problem.observation) if problem.unseen else {}
+    return {
+        name: tuple(residuals_on(problem.linear, beta, log)[0] for log in problem.unseen)
+        for name, beta in theirs.items()
+    }
 
 
 def _doubts(problem: EffortRows) -> Doubts:
@@ -136,28 +180,33 @@ def residuals_on(model: LinearModel, beta: Array, log: EffortLog) -> tuple[Resid
         load = load_efforts(model, beta, log.states) if model.choice.needs_load else None
         seen = observe(model, [log.in_torques()], names=[log.name], load=load)
         return training_residuals(seen, beta, log.name), seen.samples
-    pairs = [log.compared(block, predict(model, beta, block, samples=log.states)) for block in log.judged]
-    measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
-    noise = [_noise_of(log, block) for block in islice(log.judged, LOOKED_AT)]
-    return found.with_noise(np.min(noise, axis=0).tolist()), len(measured)
+    return residuals_by(model, log, lambda block: predict(model, beta, block, samples=log.states))
 
 
-def residuals_elsewhere(model: LinearModel, log: EffortLog, efforts: Callable[[Motion], Array]) -> Residuals:
-    """Residuals of efforts (N, rows) computed by another program, over the first samples of a log.
+def residuals_by(
+    model: LinearModel, log: EffortLog, efforts: Callable[[Motion], Array], most: int | None = None
+) -> tuple[Residuals, int]:
+    """Residuals of efforts (N, rows) predicted by a function, through the evaluation filter, and number of samples.
 
-    Both efforts pass the evaluation filter; those of a log given as a motion are compared unfiltered.
+    Efforts of a log given as a motion are compared unfiltered.  most: number of samples to compare.
     """
-    pairs, samples = [], 0
+    pairs: list[tuple[Array, Array]] = []
+    noise: list[Array] = []
+    samples = 0
     for block in log.judged:
         own = efforts(block)
-        is_given = log.evaluation is None
-        pairs.append((np.asarray(block.tau)[:, list(model.rows)], own) if is_given else log.compared(block, own))
+        if log.evaluation is None:
+            pairs.append((np.asarray(block.tau)[:, list(model.rows)], own))
+        else:
+            pairs.append(log.compared(block, own))
+            if len(noise) < LOOKED_AT:
+                noise.append(_noise_of(log, block))
         samples += len(own)
-        if samples >= ELSEWHERE:
+        if most is not None and samples >= most:
             break
     measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return residuals_of_arrays(log.name, model.row_names, measured, predicted)
+    found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
+    return (found.with_noise(np.min(noise, axis=0).tolist()) if noise else found), len(measured)
 
 
 def _noise_of(log: EffortLog, block: Motion) -> Array:
@@ -170,7 +219,8 @@ def _noise_of(log: EffortLog, block: Motion) -> Array:
 def friction_part(observation: Observation, beta: Array) -> float:
     """Fraction of the fitted effort due to friction, offsets excluded."""
     model = observation.model
-    own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) != OFFSET]
+    constant = (OFFSET, *BIAS_SYMBOLS)
+    own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) not in constant]
     whole = float(np.linalg.norm(observation.totals[:, :, -1]))
     return float(np.linalg.norm(observation.totals[:, :, own] @ beta[own])) / whole if own and whole > 0 else 0.0
 
@@ -206,7 +256,7 @@ def _load_of(problem: EffortRows, estimate: Estimate, log: EffortLog) -> Carried
     if trial is None or problem.linear.choice.needs("temperature"):
         return None
     motion = Motion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
-    return carried_load(trial, predict(problem.linear, estimate.beta, motion))
+    return carried_load(trial, predict(problem.linear, estimate.beta, motion)[:, : len(trial.joints)])
 
 
 def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
@@ -225,12 +275,18 @@ def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
     """Messages on faults, each of which alone makes the verdict reject the model."""
     fit = estimate.fit
     assert fit is not None
-    found = [wrong_units((*problem.logs, *problem.unseen)), planted_feet(problem), *_overlaps(problem)]
+    found = _faults_of_logs(problem)
     if fit.verdict.get("status") == NOT_FOUND:
         found.append(str(fit.verdict["sentence"]))
     elif not fit.standard:
         found.append(implausible(problem.observation, problem.free, estimate.beta, fit.sigma, problem.campaign.fix))
     return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _faults_of_logs(problem: EffortRows) -> list[str | None]:
+    """Messages on faults of the logs, None where there is none."""
+    sensors = (*sensor_faults(problem), *saturated_channels(problem.logs, problem.linear.robot))
+    return [wrong_units((*problem.logs, *problem.unseen)), planted_feet(problem), *_overlaps(problem), *sensors]
 
 
 def planted_feet(problem: EffortRows) -> str | None:
@@ -279,6 +335,16 @@ def _rows(log: EffortLog) -> Recording | Motion:
     return next(iter(log)) if log.recording is None else log.recording
 
 
+def _gains_sentence(found: DriveGains) -> str:
+    """Drive gains that the sensors give, with 95 % intervals."""
+    each = zip(found.joints, found.gains, found.deviations, strict=True)
+    listed = ", ".join(f"{joint} {gain:.4g} +- {1.96 * dev:.2g}" for joint, gain, dev in each)
+    return (
+        f"drive gains from the sensors [N m or N per logged unit]: {listed}; intervals of other values leave out their "
+        "uncertainty"
+    )
+
+
 def wrong_units(logs: Sequence[EffortLog]) -> str | None:
     """Warning if a log can hardly be in the units in which it was read; else None."""
     found = [(log.name, f) for log in logs for f in log.findings if f.level == "error" and f.check in UNITS]
@@ -292,6 +358,8 @@ def wrong_units(logs: Sequence[EffortLog]) -> str | None:
 def _remarks(problem: EffortRows, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
     """Warnings on the validation logs."""
     told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
+    if problem.gains is not None:
+        told.append(_gains_sentence(problem.gains))
     doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]
     return (*told, *(doubt for doubt in doubts if doubt is not None))
 

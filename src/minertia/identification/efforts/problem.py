@@ -14,18 +14,19 @@ from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, build_rows
+from minertia.identification.efforts.entrants import entrant_of
 from minertia.identification.efforts.exports import exported
 from minertia.identification.efforts.files import robot_files, write_robot_files
-from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
+from minertia.identification.efforts.judge import correlated_covariance, effort_evidence, scored_evidence
 from minertia.identification.efforts.many import solve_many_efforts
-from minertia.identification.efforts.model import standard_parameters
+from minertia.identification.efforts.model import standard_parameters, whole_links
 from minertia.identification.efforts.prediction import PredictedEfforts
 from minertia.identification.efforts.shown import is_plain, noise_of_efforts, shown_by_efforts
 from minertia.identification.efforts.solve import solve_efforts
 from minertia.identification.efforts.validate import drawn_efforts, predicted_efforts
 from minertia.identification.estimators.estimate import Estimate, EstimateSet
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.evidence import Evidence, ScoredEvidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
@@ -34,7 +35,7 @@ from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.tried import closest_options
-from minertia.robot.robot import Note
+from minertia.robot.robot import Note, Robot
 
 Array = NDArray[np.float64]
 GAINS = (
@@ -94,6 +95,10 @@ class EffortProblem(EffortRows, Problem):
         """Evidence: residuals, standard deviations, cross-validation, reference models and set-up diagnosis."""
         return effort_evidence(self, estimate)
 
+    def scored(self, entry: Model | Robot | str | Path) -> ScoredEvidence:
+        """Evidence for a model, a robot or tables of predicted efforts that anybody made."""
+        return scored_evidence(self, entrant_of(entry, self.linear, self.unseen or self.logs))
+
     def rows(self, estimate: Estimate) -> Observation:
         """R factors of all unknowns, independent of the estimate."""
         return self.observation
@@ -117,6 +122,7 @@ class EffortProblem(EffortRows, Problem):
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
         """Identified model of an estimate; physical: search for physically consistent standard parameters."""
         standard, is_physical, excess = standard_parameters(self.observation, estimate, physical=physical)
+        standard = whole_links(self.linear.robot, standard)
         further = {
             "standard_excess": excess,
             "rivals": {name: [r.to_dict() for r in rs] for name, rs in evidence.rivals.items()},

@@ -68,3 +68,16 @@ class Evidence:
             f"<Evidence for {plural(len(self.parameters), 'value')} from {plural(len(self.logs), 'log')}{unseen}; "
             f"residual {100 * self.training.relative:.3g} % of the {self.measure.word}, {faults}>"
         )
+
+
+@dataclass(frozen=True)
+class ScoredEvidence:
+    """Evidence for a prediction that was not fitted here.
+
+    kind: how the prediction is given.  has_training: whether it includes the training logs; if not, the training
+    residuals are those of the validation logs.
+    """
+
+    kind: str
+    evidence: Evidence
+    has_training: bool

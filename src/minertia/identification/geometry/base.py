@@ -17,7 +17,7 @@ from minertia.identification.campaigns.options import MEASURED
 from minertia.identification.geometry.chain import SYMBOLS, Array, Chain, chain_of, moved
 from minertia.identification.geometry.hidden import hidden_relations
 from minertia.identification.geometry.kept import KeptColumns, kept_columns
-from minertia.identification.geometry.layout import scale_relation
+from minertia.identification.geometry.layout import CAMERA_PLACE, scale_relation
 from minertia.identification.geometry.measures import CLOSE, KINDS, ExactReadings, ToolReadings
 from minertia.io.errors import RankError, UnknownName
 from minertia.io.notebook import clipped, plural
@@ -26,6 +26,7 @@ from minertia.robot.files import RobotLike, as_robot
 POSTURES = 60  # random ones, of the certificate
 SPAN, STROKE = np.pi, 0.5  # rad, m: of random postures
 TIMES = 6  # so many postures in each place of the kind "same_point"
+MOST_STEPS, REACHED = 200, 1e-14  # Newton steps to a place, and the distance [m] at which they end
 RANK = 1e-10  # of the largest singular value
 
 
@@ -145,7 +146,7 @@ def rules_of(chain: Chain, measure: str) -> tuple[KeptColumns, int]:
     without = [] if kind.has_base else [f"{s}1" for s in SYMBOLS]
     relations = hidden_relations(chain, kind.tool, kind.world)
     if kind.loses_scale and all(chain.is_hinge):
-        relations.append(scale_relation(chain))
+        relations.append(scale_relation(chain, kind.has_base))
     return kept_columns(chain, relations, without), kind.fixed
 
 
@@ -219,28 +220,28 @@ def _random_postures(chain: Chain, measure: str, rng: np.random.Generator) -> Ar
 def _at_places(chain: Chain, q: Array) -> Array:
     """Move postures so that the tip is at the same position in each group of `TIMES` of them.
 
-    Postures that do not converge are dropped.
+    Postures that do not converge are dropped, and so are groups of one.
     """
-    rates = chain.rates()
-    kept = []
-    for first in range(0, len(q), TIMES):
-        group = q[first : first + TIMES].copy()
-        goal = moved(chain.nominal, chain.is_hinge, chain.positions(group[:1])).tool[0, :3, 3]
-        for _ in range(200):
-            at = moved(chain.nominal, chain.is_hinge, chain.positions(group))
-            miss = goal - at.tool[:, :3, 3]
-            J = at.jacobian()[:, :3, list(chain.zeros)] @ rates
-            group += np.clip(np.einsum("nij,nj->ni", np.linalg.pinv(J, rcond=1e-6), miss), -0.3, 0.3)
-        at = moved(chain.nominal, chain.is_hinge, chain.positions(group))
-        good = np.linalg.norm(goal - at.tool[:, :3, 3], axis=1) < CLOSE
-        kept.append((group[good], first))
-    groups = [g for g, _ in kept if len(g) > 1]
-    if not groups:
+    rates, group = chain.rates(), np.arange(len(q)) // TIMES
+    q, turning = q.copy(), np.arange(len(q))
+    goal = moved(chain.nominal, chain.is_hinge, chain.positions(q[::TIMES])).tool[group, :3, 3]
+    for _ in range(MOST_STEPS):
+        at = moved(chain.nominal, chain.is_hinge, chain.positions(q[turning]))
+        miss = goal[turning] - at.tool[:, :3, 3]
+        if not (far := np.linalg.norm(miss, axis=1) > REACHED).any():
+            break
+        J = at.jacobian()[far][:, :3, list(chain.zeros)] @ rates
+        turning = turning[far]
+        q[turning] += np.clip(np.einsum("nij,nj->ni", np.linalg.pinv(J, rcond=1e-6), miss[far]), -0.3, 0.3)
+    at = moved(chain.nominal, chain.is_hinge, chain.positions(q))
+    good = np.linalg.norm(goal - at.tool[:, :3, 3], axis=1) < CLOSE
+    several = good & (np.bincount(group, good)[group] > 1)
+    if not several.any():
         raise RankError(
             "no two postures place the tip at the same point: with so few joints this kind of measurement "
             "identifies nothing"
         )
-    return np.concatenate(groups)
+    return np.asarray(q[several])
 
 
 def exact_readings(measure: str, tool: Array, rng: np.random.Generator) -> ExactReadings:
@@ -252,8 +253,16 @@ def relation_error(found: GeometricBase, relation: Linear, seed: int = 1) -> flo
     """Residual of a relation between columns relative to the longest column, at newly drawn random postures."""
     chain = found.chain
     A, _ = sampled_columns(chain, found.kind, chain.columns, np.random.default_rng(seed))
-    values = chain.robot.symbol_values
+    values = values_of(chain, found.kind)
     factors = np.zeros(len(chain.columns))
     for name, value in relation.terms.items():
         factors[chain.columns.index(str(name))] = float(number_of(value, values))
     return float(np.linalg.norm(A @ factors) / max(np.linalg.norm(A * factors, axis=0).max(), 1e-300))
+
+
+def values_of(chain: Chain, measure: str) -> dict[str, float]:
+    """Values of the symbols in relations at the postures of the certificate, with the place of the camera."""
+    R, p = chain.nominal[0, :3, :3], chain.nominal[0, :3, 3]
+    place = R.T @ (p + KINDS[measure].ahead)
+    camera = {name: float(x) for symbol, x in zip(CAMERA_PLACE, place, strict=True) for ((name, _),) in symbol.terms}
+    return {**chain.robot.symbol_values, **camera}

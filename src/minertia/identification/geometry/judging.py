@@ -82,11 +82,6 @@ def geometric_values(estimate: GeometryEstimate) -> tuple[ParameterEvidence, ...
     return tuple(found)
 
 
-def value_unit(name: str, group: str) -> str:
-    """Unit of a correction: m for lengths and for zeros of prismatic joints, else rad."""
-    return "m" if group == "lengths" or (group == "zeros" and name.startswith("D")) else "rad"
-
-
 def _reach(rows: GeometryRows) -> float:
     """Largest extent of the tool positions [m]."""
     chain = rows.chain
@@ -161,15 +156,14 @@ def _faults(
     turned = rms(turns_of(estimate.geometry))
     if turned > at.TURNED_AWAY:
         found.append(f"rotations of poses differ by {told(turned, 'rad')} from those that fit; check their convention")
-    groups = dict(zip(estimate.geometry.names, estimate.geometry.groups.tolist(), strict=True))
-    return (
-        *found,
-        *(_large(v, groups[v.name]) for v in values if abs(v.value) > at.LIKELY.get(groups[v.name], np.inf)),
-    )
+    fit = estimate.geometry
+    groups, units = dict(zip(fit.names, fit.groups.tolist(), strict=True)), fit.layout.units
+    large = [v for v in values if abs(v.value) > at.LIKELY.get(groups[v.name], np.inf)]
+    return (*found, *(_large(v, groups[v.name], units[v.name]) for v in large))
 
 
-def _large(value: ParameterEvidence, group: str) -> str:
-    size = f"{value.value:.3g} {value_unit(value.name, group)}"
+def _large(value: ParameterEvidence, group: str, unit: str) -> str:
+    size = f"{value.value:.3g} {unit}"
     if group == "zeros":
         return f"the zero {value.name} is off by {size}; check the convention for that joint's zero"
     return f"{value.name} = {size} is larger than errors of a robot file; check that it is the right robot"

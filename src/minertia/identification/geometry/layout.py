@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from minertia.algebra.linear import Linear
+from minertia.algebra.polynomial import Poly
 from minertia.algebra.scalar import Scalar, is_zero
 from minertia.algebra.vec3 import apply, transpose
 from minertia.identification.geometry.chain import (
@@ -28,6 +29,7 @@ from minertia.identification.geometry.kept import KeptColumns, kept_columns
 from minertia.identification.geometry.measures import MeasureRows, ToolReadings
 
 BLOCK = 1000  # readings at a time
+CAMERA_PLACE = tuple(Poly({((name, 1),): 1}) for name in ("xc", "yc", "zc"))  # m: of frame 1 in the camera
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,13 @@ class GeometryLayout:
         own = sum(len(measure.own) for measure in self.postures.measures)
         frames = [_group(name, zeros, self.chain.n) for name in self.kept.columns]
         return np.array([*frames, *(column.group for column in self.joint_columns), *["tool"] * own])
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Unit of each correction: m for displacements and for positions of prismatic joints, else rad."""
+        frames = {name: "m" if name.startswith("D") else "rad" for name in self.kept.columns}
+        turns = self.chain.is_hinge
+        return frames | {column.name: "rad" if turns[column.joint] else "m" for column in self.joint_columns}
 
     def start(self) -> GeometryState:
         """Initial state: the values of the robot file; the unknowns of the measurements are zero."""
@@ -278,7 +287,7 @@ def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:
     key = (tuple(without), symmetries, is_scale_lost)
     if key not in chain.kept_sets:
         relations = hidden_relations(chain, *symmetries)
-        relations += [scale_relation(chain)] if is_scale_lost else []
+        relations += [scale_relation(chain, has_base)] if is_scale_lost else []
         chain.kept_sets[key] = kept_columns(chain, relations, without)
     found: KeptColumns = chain.kept_sets[key]
     return found
@@ -288,11 +297,16 @@ def _is_scaled(measure: ToolReadings) -> bool:
     return bool(len(getattr(measure, "apart", ())))
 
 
-def scale_relation(chain: Chain) -> Linear:
-    """Relation that scales all lengths by one factor, which angle measurements alone cannot identify."""
+def scale_relation(chain: Chain, has_base: bool) -> Linear:
+    """Relation that scales all lengths by one factor, which angle measurements alone cannot identify.
+
+    has_base: whether the lengths include the position of frame 1 in the camera, which no file contains: its
+    coordinates in the axes of frame 1 are the symbols `CAMERA_PLACE`.
+    """
     terms: dict[Hashable, Scalar] = {}
     for j, (R, p) in enumerate(chain.placements):
-        for symbol, value in zip(SYMBOLS, apply(transpose(R), p), strict=False):
+        own = CAMERA_PLACE if has_base and j == 0 else apply(transpose(R), p)
+        for symbol, value in zip(SYMBOLS, own, strict=False):
             value = clean(value)
             if not is_zero(value):
                 terms[f"{symbol}{j + 1}"] = value

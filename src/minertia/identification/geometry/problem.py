@@ -28,7 +28,7 @@ from minertia.identification.geometry.files import ZEROS, corrected_files, write
 from minertia.identification.geometry.fit import FREE
 from minertia.identification.geometry.folds import GeometryRows, without_groups
 from minertia.identification.geometry.joints import joint_columns
-from minertia.identification.geometry.judging import geometry_evidence, residuals_at, value_unit
+from minertia.identification.geometry.judging import geometry_evidence, residuals_at
 from minertia.identification.geometry.layout import GeometryLayout
 from minertia.identification.geometry.measures import SHOWN, told
 from minertia.identification.geometry.model import CalibratedModel, geometry_record, like, pose_matrix
@@ -139,7 +139,7 @@ class GeometryProblem(Problem):
             "interval": list(value.interval),
             "class": value.kind,
             "relation": self._relations[value.name],
-            "unit": value_unit(value.name, group),
+            "unit": self.layout.units[value.name],
             "group": group,
         }
 

@@ -181,10 +181,15 @@ def _times(rows: Array, space: RobotSpace, D: Array, others: Array) -> Array:
 
 
 def _metropolis(weights: Array, rng: np.random.Generator) -> tuple[Places, float]:
-    """Index of the proposal at each step of an independence Metropolis chain, and the acceptance rate."""
+    """Index of the proposal at each step of an independence Metropolis chain, and the acceptance rate.
+
+    The chain starts at a proposal that is drawn with its weight, so its first states follow the posterior, too.
+    The proposal of largest weight would be left least readily, and an arbitrary one may be far out.
+    """
+    shares = np.exp(weights - weights.max())
+    at, taken = int(rng.choice(len(weights), p=shares / shares.sum())), 0
     chances = np.log(rng.random(len(weights)))
     found = np.empty(len(weights), dtype=np.int64)
-    at, taken = int(np.argmax(np.isfinite(weights))), 0
     for k, weight in enumerate(weights):
         if np.isfinite(weight) and chances[k] < weight - weights[at]:
             at, taken = k, taken + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,8 +26,9 @@ from minertia.robot.description import (
 from minertia.robot.flange import is_flange_name
 from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import LENGTH_TOLERANCE, snap_rotation, snap_vector
+from minertia.robot.formats.usd.actuators import CONSTANT, KIND, TARGETS
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
-from minertia.robot.formats.usd.bodies import read_inertial
+from minertia.robot.formats.usd.bodies import EDITED, read_inertial
 from minertia.robot.formats.usd.check import check_values
 from minertia.robot.formats.usd.joints import (
     FrameReading,
@@ -333,6 +335,7 @@ class StageReading:
             return spec
         effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own)
         self.notes += notes
+        self._add_offset(prim, edge.name, effects, self.units.effort(kind))
         return replace(
             spec,
             limits=read_limits(prim, kind, self.units, self.own),
@@ -341,6 +344,25 @@ class StageReading:
             follows=self._follows(edge),
             elastic=read_elastic(prim) if self.own else None,
         )
+
+    @cached_property
+    def _constant_efforts(self) -> dict[str, float]:
+        """Constant efforts of Newton's actuators by the path of their joint, in units of the stage."""
+        found: dict[str, float] = {}
+        for prim in self.stage.prims.values():
+            value = prim.values.get(CONSTANT)
+            if prim.kind == KIND and isinstance(value, float) and math.isfinite(value):
+                found |= {path: value for path in prim.targets.get(TARGETS, ())[:1]}
+        return found
+
+    def _add_offset(self, joint: Prim, name: str, effects: dict[str, float], unit: float) -> None:
+        """Add the constant effort of a joint's Newton actuator as an offset, unless ours is the same."""
+        constant = self._constant_efforts.get(joint.path)
+        if constant is None or agrees({CONSTANT: effects.get("OFF", 0.0)}, {CONSTANT: -constant * unit}):
+            return
+        if "OFF" in effects:
+            self.notes.append(Note("warning", f"joint '{name}'", EDITED))
+        effects["OFF"] = -shortest(constant) * unit
 
     def _follows(self, edge: Edge) -> FollowsSpec | None:
         prim, kind = edge.prim, edge.motion.kind

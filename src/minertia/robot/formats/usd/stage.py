@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from minertia.io.errors import DescriptionError
 from minertia.io.extras import load
 from minertia.io.files import reading
+from minertia.robot.formats.usd.actuators import KIND as ACTUATOR
 
 MAX_LAYERS = 500
 MAX_LAYER_BYTES = 200_000_000  # meshes are in there, too
@@ -298,7 +299,7 @@ def _schemas(prim: Any) -> tuple[str, ...]:
 
 def _counts(prim: Any, schemas: tuple[str, ...]) -> bool:
     kind = str(prim.GetTypeName())
-    return kind in ("Xform", "PhysicsScene", "") or kind.endswith("Joint") or BODY in schemas
+    return kind in ("Xform", "PhysicsScene", ACTUATOR, "") or kind.endswith("Joint") or BODY in schemas
 
 
 def _undefined(pxr: Any, stage: Any) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from minertia.algebra.vec3 import HERE, Pose, compose
 from minertia.io.errors import DescriptionError
 from minertia.io.files import write_file
 from minertia.robot.formats.mjcf.values import quaternion
+from minertia.robot.formats.usd.actuators import ACTUATORS, SCHEMAS_VERSION, NewtonActuator, actuator_nodes
 from minertia.robot.formats.usd.attributes import (
     FORMAT,
     FRAME,
@@ -40,24 +41,31 @@ KINDS = {"revolute": "PhysicsRevoluteJoint", "prismatic": "PhysicsPrismaticJoint
 
 
 def write_usd(
-    robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False, prim: str = ""
+    robot: Robot,
+    path: str | Path,
+    template: str | Path | None = None,
+    *,
+    force: bool = False,
+    prim: str = "",
+    actuators: Sequence[NewtonActuator] = (),
 ) -> tuple[Note, ...]:
     """Write a robot as USD (.usda as text, .usdc and .usd binary); returns notes on what programs cannot read.
 
     template: the user's stage of the same robot; the new layer then has it as a sublayer, and overrides only
-    masses, inertias, armature and friction.  force, prim: as in `write_robot`.
+    masses, inertias, armature and friction.  force, prim: as in `write_robot`.  actuators: servos for Newton, only
+    in a complete layer.
     """
     check_written(robot)
     inputs: tuple[Path, ...] = ()
     if template is None:
-        text = to_usda(robot)
+        text = to_usda(robot, actuators)
     else:
         stage = Path(template)
         place = os.path.relpath(os.path.realpath(stage), os.path.dirname(os.path.realpath(path)) or ".")
         text, inputs = over_text(robot.numeric, str(stage), Path(place).as_posix(), CREATOR, prim), (stage,)
     is_text = Path(path).suffix.lower() == ".usda"
     write_file(path, text if is_text else to_crate(text), force=force, inputs=inputs)
-    return tuple(_notes(robot, whole=template is None))
+    return tuple(_notes(robot, template is None, (*HELD, *(("OFF",) if actuators else ()))))
 
 
 def check_written(robot: Robot) -> None:
@@ -88,28 +96,34 @@ def _links(robot: Robot) -> Iterator[tuple[str, Ten | None]]:
         yield joint.link or joint.name, ten
 
 
-def to_usda(robot: Robot) -> str:
+def to_usda(robot: Robot, actuators: Sequence[NewtonActuator] = ()) -> str:
     """Complete layer as text: one rigid body per link, whose frame is the joint frame; no geometry."""
-    return _Layer(robot.numeric).text()
+    return _Layer(robot.numeric, actuators).text()
+
+
+def joint_prims(robot: Robot) -> list[str]:
+    """Names of the prims of the joints."""
+    taken = PrimNames(["world_joint"])
+    return [taken.new(joint.name) for joint in robot.joints]
 
 
 class _Layer:
     """Writer of one robot: all bodies at one level, joints in a separate scope."""
 
-    def __init__(self, robot: Robot) -> None:
-        self.robot, self.units = robot, Units()
+    def __init__(self, robot: Robot, actuators: Sequence[NewtonActuator] = ()) -> None:
+        self.robot, self.units, self.actuators = robot, Units(), actuators
         self.name = PrimNames(["physicsScene"]).new(robot.name or "robot")
-        names = PrimNames(["joints"])
+        names = PrimNames(["joints", ACTUATORS])
         self.base = names.new(robot.base_name)
         self.links = [names.new(joint.link or joint.name) for joint in robot.joints]
-        taken = PrimNames(["world_joint"])
-        self.joints = [taken.new(joint.name) for joint in robot.joints]
+        self.joints = joint_prims(robot)
         self.poses = self._placed()
 
     def text(self) -> str:
         metadata = [
             "customLayerData = {",
             f"    string creator = {quoted(CREATOR)}",
+            *([f"    string newtonUsdSchemas = {quoted(SCHEMAS_VERSION)}"] if self.actuators else []),
             "}",
             f"defaultPrim = {quoted(self.name)}",
             "kilogramsPerUnit = 1",
@@ -139,7 +153,14 @@ class _Layer:
                 values = [motor.get(symbol, 0.0) for motor in robot.motor_effects]
                 attributes.append(("custom double[]", f"minertia:motor:{symbol}", values))
         joints = Node("joints", "Scope", children=[*self._ground(), *map(self._joint, range(robot.n_joints))])
-        return Node(self.name, "Xform", ["PhysicsArticulationRootAPI"], attributes, children=[*bodies, joints])
+        parts = [*bodies, joints]
+        if self.actuators:
+            paths = {joint.name: self._joint_path(j) for j, joint in enumerate(robot.joints)}
+            parts.append(Node(ACTUATORS, "Scope", children=[*actuator_nodes(self.actuators, paths)]))
+        return Node(self.name, "Xform", ["PhysicsArticulationRootAPI"], attributes, children=parts)
+
+    def _joint_path(self, j: int) -> str:
+        return f"/{self.name}/joints/{self.joints[j]}"
 
     def _scene(self) -> Node:
         x, y, z = (float(v) for v in self.robot.gravity)
@@ -193,7 +214,7 @@ class _Layer:
             unit = self.units.position(joint.kind)
             attributes += [("float", "newton:mimicCoef0", follows.offset / unit)]
             attributes += [("float", "newton:mimicCoef1", follows.ratios[0])]
-            targets["newton:mimicJoint"] = f"/{self.name}/joints/{self.joints[follows.joints[0]]}"
+            targets["newton:mimicJoint"] = self._joint_path(follows.joints[0])
         attributes += [("custom double[]", FRAME, twelve(pose)), *self._own(j)]
         return Node(self.joints[j], KINDS[joint.kind], schemas, attributes, targets)
 
@@ -235,8 +256,11 @@ def _pose(pose: Pose) -> list[tuple[str, str, Any]]:
 # ------------------------------------------------------------------ what programs do not find
 
 
-def _notes(robot: Robot, whole: bool) -> Iterator[Note]:
-    """Notes on what other programs cannot read from the file; whole: whether a complete robot is written."""
+def _notes(robot: Robot, whole: bool, held: Sequence[str]) -> Iterator[Note]:
+    """Notes on what other programs cannot read from the file.
+
+    whole: whether a complete robot is written.  held: symbols of the effects that they read.
+    """
     for name, ten in [*_links(robot)][0 if robot.is_floating else 1 :]:
         why = None if ten is None or not any(ten) else impossible(ten)
         if ten is None or not any(ten):
@@ -245,7 +269,7 @@ def _notes(robot: Robot, whole: bool) -> Iterator[Note]:
         elif why is not None:
             yield Note("warning", f"link '{name}'", f"{why}; Newton changes such an inertia when it reads the file")
     for j, (joint, effects) in enumerate(zip(robot.joints, robot.effects, strict=True)):
-        lost = [f"{s}{j + 1} = {v:.4g}" for s, v in effects.items() if v and s not in HELD]
+        lost = [f"{s}{j + 1} = {v:.4g}" for s, v in effects.items() if v and s not in held]
         lost += ["its elasticity"] if joint.elastic is not None else []
         if lost and (whole or joint.elastic is None):
             text = f"USD has no place for {', '.join(lost)}: in attributes of our own, which other programs ignore"

@@ -1,0 +1,81 @@
+"""Files of an identified model for other programs: one function for each row of `robot/targets.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from minertia.codegen.generate import generate
+from minertia.codegen.options import CodeModel
+from minertia.identification.closed_loop.actuators import newton_actuators, to_isaac_lab
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
+from minertia.io.errors import MinertiaError
+from minertia.io.files import write_file
+from minertia.robot.files import write_robot
+from minertia.robot.formats.usd.write import write_usd
+from minertia.robot.robot import Note
+from minertia.robot.targets import BY_NAME, target_of
+
+ISAAC_TEXT = "isaac_lab.py"  # beside the stage for Isaac Lab
+CODE = CodeModel(rotors=True, friction=True)
+Writer: TypeAlias = Callable[[IdentifiedModel, Path, bool], Sequence[Note]]
+
+
+def export_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the files that the export targets with these names write into a result folder."""
+    return tuple(name for one in names for name in (BY_NAME[one].file, *((ISAAC_TEXT,) if one == "isaac-lab" else ())))
+
+
+def write_exports(model: Model, folder: Path, names: Sequence[str]) -> tuple[Note, ...]:
+    """Write an identified model for export targets into a folder; notes list what they cannot represent."""
+    found: list[Note] = []
+    for name in names:
+        file = folder / BY_NAME[name].file
+        try:
+            found += write_export(model, file, name)
+        except MinertiaError as err:
+            found.append(Note("warning", file.name, f"not written: {err}"))
+    return tuple(found)
+
+
+def write_export(model: Model, file: Path, name: str, *, force: bool = False) -> tuple[Note, ...]:
+    """Write an identified model to a file, or folder of code, for the export target of this name."""
+    return tuple(WRITERS[name](with_efforts(model, f"an export for {name}"), file, force))
+
+
+def _write_file(model: IdentifiedModel, file: Path, force: bool) -> Sequence[Note]:
+    target = target_of(file)
+    assert target is not None
+    return write_robot(model.to_robot(target.name), file, force=force)
+
+
+def _write_newton(model: IdentifiedModel, file: Path, force: bool) -> Sequence[Note]:
+    robot = model.to_robot("newton")
+    return write_usd(robot, file, force=force, actuators=newton_actuators(model, robot))
+
+
+def _write_isaac(model: IdentifiedModel, file: Path, force: bool) -> Sequence[Note]:
+    notes = write_usd(model.to_robot("isaac-lab"), file, force=force)
+    write_file(file.parent / ISAAC_TEXT, to_isaac_lab(model), force=force)
+    return notes
+
+
+def _write_code(model: IdentifiedModel, folder: Path, force: bool) -> Sequence[Note]:
+    return [Note("info", folder.name, note) for note in generate(model.robot, folder, model=CODE, force=force).notes]
+
+
+def _write_fmu(model: IdentifiedModel, folder: Path, force: bool) -> Sequence[Note]:
+    made = generate(model.robot, folder, target="fmu", model=CODE, force=force)
+    return [Note("info", folder.name, note) for note in made.notes]
+
+
+WRITERS: dict[str, Writer] = {
+    "mjcf": _write_file,
+    "urdf": _write_file,
+    "usd": _write_file,
+    "newton": _write_newton,
+    "isaac-lab": _write_isaac,
+    "c": _write_code,
+    "fmu": _write_fmu,
+}
