@@ -38,7 +38,7 @@ SETUPS = {
     "base axes": ("base", None, {"axes": "sensor"}, None, ("base axes",)),
     "base axes found": ("base", None, {}, None, ()),
     "sign": (None, None, {"of": "sensor", "axes": "sensor"}, None, ('of = "tool"',)),
-    "axes exchanged": ("swap", None, {"axes": "sensor", "of": "tool"}, None, ("rotated by 90",)),
+    "axes exchanged": ("swap", None, {"axes": "sensor", "of": "tool"}, None, ("axes are rotated by",)),
     "N mm": (lambda w: w * [1, 1, 1, 1e3, 1e3, 1e3], None, {}, None, ("N mm",)),
     "quaternion order": ("wxyz", None, {"axes": "sensor"}, None, ("wxyz",)),
     "tared in between": (None, lambda w: w + [30, -20, 10, 0, 0, 0], {}, None, ("tared in between",)),
