@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -213,7 +213,13 @@ class Fleet:
         found = judge_stored(
             self.store, types, rows, options or DriftOptions(q), happened, self._doubted(days), is_kept=days is None
         )
-        return replace(found, faults=(*found.faults, *faults))
+        return replace(found, faults=(*found.faults, *faults), tags=self._lines(found.tags))
+
+    def _lines(self, tags: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+        """Tags of robots with their lines."""
+        known = FleetFile({}, self.store.fleet.robots)
+        found = {robot: known.robot(robot) for robot in tags}
+        return {robot: {**own, "line": one.line if (one := found[robot]) else ""} for robot, own in tags.items()}
 
     def alarms(self) -> list[AlarmLife]:
         """Alarms of all reports with their states: new, open, acknowledged, muted or closed."""

@@ -61,6 +61,7 @@ class RobotEntry(Declared):
     id: str = option(help="Identity of the robot; `*` and `?` make a pattern, such as `line3-*`.")
     type: str | None = option(None, "Type of the robot.", otherwise="the only one")
     since: Any = option(None, "First day to include, such as 2026-03-31.", otherwise="all days")
+    line: str = option("", "Line or cell of the robot, by which pages group and filter.", otherwise="none")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
