@@ -15,7 +15,8 @@ import numpy as np
 
 from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet
 from benchmarks.simulated_program import simulated_model
-from minertia.fleet.drift import FleetDrift, JudgedStream, TypeFleet, e_bh, fleet_drift
+from minertia.fleet.alarms import JudgedStream
+from minertia.fleet.drift import FleetDrift, TypeFleet, e_bh, fleet_drift
 from minertia.fleet.options import DriftOptions
 from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay

@@ -29,7 +29,10 @@ READS = {
     **dict.fromkeys(("calibrate", "wrench"), ROBOT | {"--columns"}),  # tables of poses: no bags, no efforts
     # no robot and no log of their own: a list, models, and stores whose types say how logs are read
     **dict.fromkeys(("robots", "compare", "sample", "studio", "demo", "doctor"), set[str]()),
-    **dict.fromkeys((f"fleet {name}" for name in ("add", "compact", "check", "drift", "report")), set[str]()),
+    **dict.fromkeys(
+        (f"fleet {name}" for name in ("add", "compact", "check", "drift", "report", "alarm", "event", "publish")),
+        set[str](),
+    ),
     "fleet fit": {"--columns"},  # another option: which columns of the records are fitted
 }
 

@@ -380,13 +380,15 @@ def entries(one: Option) -> st.SearchStrategy[Any]:
     return st.one_of(shapes)
 
 
-APART = {"logs": ("train", "validate"), "model": ("effects", "fix", "prior"), "estimator": ("name",), "": ("joints",)}
+APART = {"logs": ("train", "validate"), "model": ("effects", "fix", "prior"), "estimator": ("name",),
+         "": ("joints", "sensor")}  # fmt: skip
 ROBOT = ("format", "robot", "base", "hold", "prim")
 CHOSEN = {
     ("model", "effects"): st.sampled_from([[], ["FV", "FC2"], ["rotor"], [{"kind": "spring", "rest": 0.5}]]),
     ("model", "fix"): st.dictionaries(st.sampled_from(["M1", "FC2"]), st.floats(-5, 5)),
     ("model", "prior"): st.just("robot"),
     ("", "joints"): st.sampled_from([[1], ["j2"], [1, 2]]),
+    ("", "sensor"): st.sampled_from([[{"at": "plate", "moment": "N mm"}], [{"at": "j2", "name": "wrist"}]]),
 }  # fmt: skip
 
 

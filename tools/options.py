@@ -28,7 +28,7 @@ from minertia.excitation.options import (
 )
 from minertia.fleet.options import DriftOptions, FitOptions, FleetEntries, RobotEntry, TypeEntries
 from minertia.identification.campaigns.campaign import Log
-from minertia.identification.campaigns.options import MEASURED, ContactOptions, MeasureColumns
+from minertia.identification.campaigns.options import MEASURED, ContactOptions, MeasureColumns, SensorOptions
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
@@ -48,6 +48,7 @@ VALUES: dict[str, type] = {
         "load": Load,
         "measure": MeasureColumns,
         "contact": ContactOptions,
+        "sensor": SensorOptions,
         "limits": LimitOptions,
         "box": FrameBoxes,
         "obstacle": Obstacle,

@@ -11,6 +11,7 @@ from minertia.identification.campaigns.options import (
     FloatingOptions,
     Floor,
     Repairs,
+    SensorOptions,
     WrenchOptions,
 )
 from minertia.identification.loads.load import Load
@@ -42,6 +43,7 @@ __all__ = [
     "RehearsalOptions",
     "Repairs",
     "SampleOptions",
+    "SensorOptions",
     "WatchOptions",
     "WrenchOptions",
 ]

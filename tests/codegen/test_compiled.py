@@ -10,6 +10,7 @@ import pytest
 import minertia as mi
 from minertia.base.numeric import random_states
 from minertia.io.errors import MinertiaError, MissingExtra, ShapeError, UnknownName
+from tests.codegen import robots
 from tests.random_robots import random_robot
 
 has = importlib.util.find_spec
@@ -167,6 +168,30 @@ def test_device_equals_processor(cupy, state, name, parameters, is_joint_major):
 
     found = mi.compile(program, device="cuda")(*(put(x) for x in given.values()))
     np.testing.assert_allclose(cupy.asnumpy(found), wanted, rtol=1e-12, atol=1e-12 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("joints", [1, 2, 3, 4, 6, 7])
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_rows_of_any_length_on_the_device(cupy, joints, precision):
+    """Rows are read in vectors or through shared memory, by their length; arrays may start anywhere."""
+    robot = robots.general(joints)
+    states = [np.asarray(x) for x in random_states(robot, 1001, 0)]
+    wanted = mi.inverse_dynamics(robot, *states)
+    torques = mi.compile(mi.codegen.build_program(robot, "inverse_dynamics"), device="cuda", precision=precision)
+    dtype, error = {"double": ("float64", 1e-11), "float": ("float32", 1e-4)}[precision]
+
+    def shifted(x):
+        """The same rows, one entry behind the start of the memory."""
+        memory = cupy.zeros(x.size + 1, dtype)
+        memory[1:] = cupy.asarray(x, dtype).ravel()
+        return memory[1:].reshape(x.shape)
+
+    for put in (lambda x: cupy.asarray(x, dtype), lambda x: cupy.asarray(np.ascontiguousarray(x.T), dtype).T, shifted):
+        found = cupy.asnumpy(torques(*(put(x) for x in states)))
+        np.testing.assert_allclose(found, wanted, rtol=error, atol=error * np.abs(wanted).max())
+    out = shifted(np.zeros((1001, joints)))
+    torques(*(shifted(x) for x in states), out=out)
+    np.testing.assert_allclose(cupy.asnumpy(out), wanted, rtol=error, atol=error * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("name", ["palletiser", "five_bar", "delta"])

@@ -25,6 +25,7 @@ from minertia.identification.campaigns.options import (
     Floor,
     MeasureColumns,
     Repairs,
+    SensorOptions,
     WrenchOptions,
 )
 from minertia.identification.campaigns.read import read_campaign, recorded_campaign
@@ -454,6 +455,8 @@ def unusual_values(folder: Path) -> dict[str, Any]:
         "calibration": CalibrationOptions(("zeros",), "hand", zeros="controller"),
         "floating": FloatingOptions("base", "w{k}", "a{k}", (0.1, 0.0, 0.0), "att{k}"),
         "contacts": (ContactOptions("foot", "hand", (0.0, 0.1, 0.0), 0.02, "surface", "c", "f{k}", "m{k}", "base"),),
+        "sensors": (SensorOptions("plate", "under", tuple("abcdef"), "tool", "base", "N mm"),),
+        "rows": "sensors",
         "wrench": WrenchOptions("hand", "base", "tool", "linear", "N mm", tuple("abcdef"), tuple("wxyz")),
     }
     new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]

@@ -218,13 +218,17 @@ def _say_fit(found: FleetFit, robot: str | None) -> None:
 
 
 def _say_drift(found: FleetDrift) -> None:
-    from minertia.report.fleet_tables import alarm_table, no_longer_table, not_judged_table
+    from minertia.report.fleet_tables import alarm_table, finding_table, life_table, no_longer_table, not_judged_table
 
     say(found.statement)
     for fault in found.faults:
         say(f"fault: {fault}")
     if found.alarms:
+        say_table(finding_table(found.findings), "robots")
         say_table(alarm_table(found.alarms), "alarms")
+    dealt = [life for life in found.lives if life.is_living]
+    if dealt:
+        say_table(life_table(dealt), "states")
     if found.watch:
         say_table(alarm_table(found.watch), "to be monitored, without a bound on false alarms")
     if found.no_longer:

@@ -20,6 +20,7 @@ from minertia.cli.demo import demo
 from minertia.cli.doctor import doctor
 from minertia.cli.excite import excite
 from minertia.cli.fleet import FLEET_COMMANDS, fleet
+from minertia.cli.fleet_alarms import ALARM_COMMANDS
 from minertia.cli.fleet_judging import JUDGING_COMMANDS
 from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, NOBODY_READS, Stopped, explain, guarded
@@ -46,7 +47,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *(identify, validate, score, sample, compare, payload, watch, significance, calibrate, wrench),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
-GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))
+GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS, *ALARM_COMMANDS)))
 OLD = {"--floating": ("--base", "floating")}  # options that still work, with what is written instead
 LONGEST = 1000  # characters of a sentence in the list of commands
 

@@ -134,7 +134,11 @@ class CudaKernel:
         uint64 = self._cupy.uint64
         if is_sample_major:
             blocks = -(-count // cuda.STAGED)
-            self._kernels["sample_major"]((blocks,), (cuda.STAGED,), (uint64(count), *arrays, *middle, *found))
+            given, written = ([_aligned(x) for x in items] for items in (arrays, found))
+            self._kernels["sample_major"]((blocks,), (cuda.STAGED,), (uint64(count), *given, *middle, *written))
+            for target, source in zip(found, written, strict=True):
+                if target is not source:
+                    target[...] = source
             return
         size = 8 if self.precision == "double" else 4
 
@@ -169,6 +173,11 @@ def compiled_functions(cupy: Any, text: str, names: Sequence[str], what: str) ->
         raise MinertiaError(
             f"{what} cannot be compiled for this CUDA device ({first}); check that the CUDA toolkit supports the device"
         ) from None
+
+
+def _aligned(array: Any) -> Any:
+    """The array, or a copy of it that starts where a kernel may read vectors."""
+    return array.copy() if array.data.ptr % cuda.ALIGNMENT else array
 
 
 def _entry_stride(array: Any) -> int:

@@ -1,7 +1,8 @@
 """Evidence of many robots over many days."""
 
 from minertia.fleet.add import AddResult
-from minertia.fleet.drift import FleetAlarm, FleetDrift
+from minertia.fleet.alarms import FleetAlarm
+from minertia.fleet.drift import FleetDrift
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.fleet import Fleet

@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from minertia.fleet.alarm_life import AlarmLife
+from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects
-from minertia.fleet.e_process import EProcess, step_size
-from minertia.fleet.events import RobotEvent
+from minertia.fleet.e_process import step_size
+from minertia.fleet.events import EVERY, RETIRED, RobotEvent
+from minertia.fleet.findings import RobotFinding, robot_findings
 from minertia.fleet.index import LogFault
 from minertia.fleet.levels import LOAD
 from minertia.fleet.options import DriftOptions
@@ -76,68 +79,6 @@ class TypeFleet:
 
 
 @dataclass(frozen=True)
-class JudgedStream:
-    """Monitored stream with its e-process."""
-
-    type: str
-    stream: LevelStream
-    process: EProcess
-    events: tuple[RobotEvent, ...]
-    is_alarm: bool = False
-
-    def __repr__(self) -> str:
-        return f"<JudgedStream of '{self.stream.robot}', {self.stream.joint or LOAD}: e = {self.process.last:.3g}>"
-
-    @property
-    def cause(self) -> int:
-        """Index of the level whose change alone explains the evidence best."""
-        return int(np.argmax(self.process.causes))
-
-
-@dataclass(frozen=True)
-class FleetAlarm:
-    """Detected change.
-
-    change, deviation: change and its standard deviation, relative to the learnt level (friction) or in kg
-    (load), see `unit`.  since: first and last day between which the change began.  e: e-value.  bound:
-    upper bound of the probability of such a value by chance, for this stream alone.  cost: fraction of the
-    joint's effort limit that the change takes, None if limits are not known.
-    """
-
-    robot: str
-    joint: str | None
-    what: str
-    change: float
-    deviation: float
-    unit: str
-    since: tuple[int, int]
-    e: float
-    bound: float
-    temperature: Mapping[str, Any]
-    program_changed: bool
-    suggestion: str
-    cost: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return as a dict of plain data, for JSON."""
-        return {
-            "robot": self.robot,
-            "joint": self.joint,
-            "what": self.what,
-            "change": self.change,
-            "deviation": self.deviation,
-            "unit": self.unit,
-            "since": [day_name(d) for d in self.since],
-            "e": self.e,
-            "bound": self.bound,
-            "temperature": dict(self.temperature),
-            "program_changed": self.program_changed,
-            "suggestion": self.suggestion,
-            "cost": self.cost,
-        }
-
-
-@dataclass(frozen=True)
 class NotJudged:
     """Robot or joint that was not assessed, and the reason.
 
@@ -179,7 +120,8 @@ class FleetDrift:
 
     no_longer: robots that an earlier report assessed and this one does not.  faults: unreadable records.
     left_out: logs that are excluded because they arrived after their days had been used for training.  states: state
-    of each type, from which the next report continues.
+    of each type, from which the next report continues.  lives: alarms of this and earlier reports with their states.
+    silent: robots without recent logs that no event retires, and the day of their last log.
     """
 
     options: DriftOptions
@@ -195,14 +137,22 @@ class FleetDrift:
     faults: tuple[LogFault, ...] = ()
     left_out: tuple[LogFault, ...] = ()
     states: Mapping[str, WatchState] = field(default_factory=dict, repr=False)
+    lives: tuple[AlarmLife, ...] = ()
+    silent: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<FleetDrift: {plural(len(self.alarms), 'alarm')} in {plural(len(self.streams), 'stream')}>"
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether action is needed: alarms, robots no longer assessed, damaged records."""
-        return bool(self.alarms or self.no_longer or self.faults)
+        """Whether action is needed: alarms that nobody has dealt with, robots no longer assessed, damaged records."""
+        pending = any(life.needs_action for life in self.lives) if self.lives else bool(self.alarms)
+        return bool(pending or self.no_longer or self.faults)
+
+    @property
+    def findings(self) -> tuple[RobotFinding, ...]:
+        """Alarms grouped by robot, with the cause that explains them together; most urgent first."""
+        return robot_findings(self.alarms, self.streams)
 
     @property
     def statement(self) -> str:
@@ -242,7 +192,10 @@ class FleetDrift:
             "streams": len(self.streams),
             "statement": self.statement,
             "calibration": [_calibration_json(kind, own) for kind, own in self.calibration.items()],
+            "robots": [finding.to_json() for finding in self.findings],
             "alarms": [alarm.to_json() for alarm in self.alarms],
+            "silent": {robot: day_name(day) for robot, day in self.silent.items()},
+            "lives": [life.to_json() for life in self.lives if life.is_living],
             "watch": [alarm.to_json() for alarm in self.watch],
             "not_judged": [{"robot": n.robot, "joint": n.joint, "reason": n.reason} for n in self.not_judged],
             "no_longer_judged": [own.to_json() for own in self.no_longer],
@@ -294,7 +247,14 @@ def fleet_drift(
         robots,
         tuple([*(note for own in found for note in own.notes), *ahead]),
         states={own.kind.name: own.state for own in found},
+        silent=_silent(newest, today, events),
     )
+
+
+def _silent(newest: Mapping[str, int], today: int, events: Sequence[RobotEvent]) -> dict[str, int]:
+    """Robots without logs in the last days, unless an event has retired them."""
+    retired = {event.robot for event in events if event.kind == RETIRED and event.joint == EVERY}
+    return {robot: day for robot, day in sorted(newest.items()) if today - day > SILENT and robot not in retired}
 
 
 def _by_robot(own: NotJudged) -> tuple[str, str]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from minertia.fleet.calendar import day_number
+from minertia.fleet.calendar import day_name, day_number
+from minertia.fleet.options import EVENTS
 from minertia.io.errors import MinertiaError
 
 RETIRED = "retired"  # a robot, or a joint, that nobody expects to be judged any more
-KINDS = ("maintenance", "tool", "program", "calibration", RETIRED)
 EVERY = "*"  # joint of an event that concerns the whole robot
 HEADER = ("robot", "day", "joint", "kind", "note")
 
@@ -56,10 +56,19 @@ def _event(row: Sequence[str], where: str) -> RobotEvent:
     robot, day, joint, kind, note = cells[:5]
     if not robot:
         raise MinertiaError(f"{where}: an event needs the robot to which it happened")
-    if kind not in KINDS:
-        raise MinertiaError(f"{where}: there is no kind of event called '{kind}'; use {', '.join(KINDS)}")
+    if kind not in EVENTS:
+        raise MinertiaError(f"{where}: there is no kind of event called '{kind}'; use {', '.join(EVENTS)}")
     try:
         number = day_number(day)
     except MinertiaError as error:
         raise MinertiaError(f"{where}: {error}") from None
     return RobotEvent(robot, number, joint or EVERY, kind, note)
+
+
+def event_line(event: RobotEvent) -> str:
+    """Line of a file of events."""
+    sink = StringIO()
+    csv.writer(sink, lineterminator="\n").writerow(
+        [event.robot, day_name(event.day), event.joint, event.kind, event.note]
+    )
+    return sink.getvalue()

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from minertia.fleet.add import AddResult, add_logs
+from minertia.fleet.alarm_life import AlarmAction, AlarmLife
+from minertia.fleet.alarm_store import act, now, read_lives
 from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_number
 from minertia.fleet.drift import FleetDrift
 from minertia.fleet.engine import engine
+from minertia.fleet.events import EVERY, RobotEvent
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
-from minertia.fleet.judging import fit_stored, judge_stored, stored_events
+from minertia.fleet.judging import add_event, fit_stored, judge_stored, stored_events
 from minertia.fleet.months import compact
 from minertia.fleet.options import AddOptions, DriftOptions, FitOptions
 from minertia.fleet.places import StoreError
@@ -210,6 +213,20 @@ class Fleet:
             self.store, types, rows, options or DriftOptions(q), happened, self._doubted(days), is_kept=days is None
         )
         return replace(found, faults=(*found.faults, *faults))
+
+    def alarms(self) -> list[AlarmLife]:
+        """Alarms of all reports with their states: new, open, acknowledged, muted or closed."""
+        return read_lives(self.store)
+
+    def act(self, alarm: str, verb: str, by: str, reason: str = "", until: str = "") -> AlarmLife:
+        """Acknowledge, mute, open or close an alarm, and return it; until: last day on which it is muted."""
+        return act(self.store, AlarmAction(alarm, verb, by, now(), reason, until))
+
+    def add_event(self, robot: str, day: str, kind: str, joint: str = EVERY, note: str = "") -> None:
+        """Add an event to the store: maintenance, tool, program, calibration, exchanged or retired."""
+        rows = self.rows(robot)
+        joints = self.stored_type(rows[0].robot_type).layout.efforts
+        add_event(self.store, RobotEvent(robot, day_number(day), joint, kind, note), joints)
 
     def _doubted(self, days: Days) -> list[IndexRow]:
         """Rows excluded because of conflicts, one for each record."""

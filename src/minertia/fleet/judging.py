@@ -6,15 +6,16 @@ import contextlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 
+from minertia.fleet.alarm_store import keep_alarms
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
 from minertia.fleet.drift import FleetDrift, NoEvidence, NotJudged, TypeFleet, fleet_drift
-from minertia.fleet.events import RobotEvent, read_events
+from minertia.fleet.events import EVERY, HEADER, RobotEvent, event_line, read_events
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit import fit_fleet
 from minertia.fleet.fit_result import FleetFit
@@ -38,7 +39,7 @@ from minertia.fleet.streams import StreamType
 from minertia.fleet.watch import WatchState
 from minertia.fleet.watch_file import parsed_state, state_bytes
 from minertia.io.documents import DocumentError, json_document
-from minertia.io.errors import MinertiaError
+from minertia.io.errors import MinertiaError, UnknownName
 from minertia.io.notebook import plural
 from minertia.robot.formats.reading import read_text
 
@@ -121,7 +122,16 @@ def judge_stored(
             write_calibration(store, stored, learnt)
         if stored.type.name in found.states:
             write_state(store, stored, options, found.states[stored.type.name])
-    return found if unkept is None else replace(found, notes=(*found.notes, unkept))
+    return with_lives(store, found) if unkept is None else replace(found, notes=(*found.notes, unkept))
+
+
+def with_lives(store: EvidenceStore, found: FleetDrift) -> FleetDrift:
+    """Report with the states of its alarms, which are stored; a note if their history cannot be read or stored."""
+    try:
+        return replace(found, lives=tuple(keep_alarms(store, found)))
+    except MinertiaError as err:
+        why = str(err).removeprefix(f"{store.place.url}: ")
+        return replace(found, notes=(*found.notes, f"the states of alarms are unknown: {why}"))
 
 
 def state_name(stored: StoredType, options: DriftOptions) -> str:
@@ -180,6 +190,18 @@ def stored_events(store: EvidenceStore, path: Path | None) -> tuple[RobotEvent, 
         return read_events(read_text(path), str(path))
     data = store.read(EVENTS)
     return () if data is None else read_events(data.decode("utf-8", "replace"), f"{store.place.url}/{EVENTS}")
+
+
+def add_event(store: EvidenceStore, event: RobotEvent, joints: Collection[str]) -> None:
+    """Add an event to the events of a store; joints: names of the robot's joints."""
+    if event.joint != EVERY and event.joint not in joints:
+        raise UnknownName("joint", event.joint, [EVERY, *joints])
+    before = (store.read(EVENTS) or b"").decode("utf-8", "replace")
+    read_events(before, f"{store.place.url}/{EVENTS}")
+    text = before if before.endswith("\n") or not before else f"{before}\n"
+    line = event_line(event)
+    read_events(f"{','.join(HEADER)}\n{line}", "event")
+    store.write(EVENTS, f"{text or ','.join(HEADER) + chr(10)}{line}".encode())
 
 
 def _calibration_name(stored: StoredType) -> str:

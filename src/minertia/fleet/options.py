@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of the fleet file
 STRETCHES = ("scores", "triangles")  # what is kept of stretches
 LONGEST = 3650  # days
+EVENTS = ("maintenance", "tool", "program", "calibration", "exchanged", "retired")  # kinds of events
 
 
 def _effects() -> Iterable[str]:
@@ -149,3 +150,34 @@ class DriftOptions(Declared):
         "Day of the report, as the ordinal number that `date.toordinal` returns.",
         otherwise="the day of the newest log that is not dated in the future",
     )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AlarmOptions(Declared):
+    """Options of an action on alarms."""
+
+    by: str = option("", "Person who acts.", command="by", otherwise="the name of the user")
+    reason: str = option("", "Reason; required to mute.", command="reason", otherwise="none")
+    until: str = option("", "Last day on which an alarm is muted, as 2026-03-31.", command="until", otherwise="none")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EventOptions(Declared):
+    """Row of the events of a store."""
+
+    robot: str = option("", "Robot.", command="robot", otherwise="required")
+    day: str = option("", "Day of the event, as 2026-03-31.", command="day", otherwise="today")
+    joint: str = option("*", "Joint that was maintained; `*`: the whole robot.", command="joint")
+    kind: str = option("maintenance", "Kind of event.", choices=EVENTS, command="kind")
+    note: str = option("", "Note.", command="note", otherwise="none")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PublishOptions(Declared):
+    """Where a report is sent."""
+
+    prometheus: str = option("", "File for metrics in Prometheus text format.", command="prometheus", otherwise="none")
+    webhook: str = option("", "URL that receives new alarms as JSON, by POST.", command="webhook", otherwise="none")
+    mail: str = option("", "Address that receives new alarms by e-mail.", command="mail", otherwise="none")
+    mailer: str = option("sendmail", "Program that sends e-mail; called as `sendmail -t`.", command="mailer")
+    tables: str = option("", "Folder for alarms.parquet and levels.parquet.", command="tables", otherwise="none")

@@ -36,7 +36,7 @@ from minertia.fleet.streams import (
     robot_streams,
 )
 
-FORMAT = 1  # raised whenever the same records give other numbers
+FORMAT = 2  # raised whenever the same records give other numbers
 
 
 class FleetDays(abc.ABC):
@@ -231,7 +231,7 @@ class _Update:
         self, robot: str, before: FollowedRobot | None, fresh: tuple[RobotStreams, ProgramState] | None
     ) -> FollowedRobot:
         """State of a robot after all its days; fresh: its levels and program, if they were computed already."""
-        key = self._key()
+        key = robot_key(self.basis, self.effects, self.options)
         if fresh is None and before is not None and before.key == key and self._is_continued(before):
             found = self._continued(robot, before)
             if found is not None:
@@ -247,10 +247,6 @@ class _Update:
             for marks, own in self._grouped(levels.streams, program)
         )
         return FollowedRobot(key, used, _without_errors(levels), program, groups)
-
-    def _key(self) -> str:
-        effects = {joint: asdict(own) for joint, own in self.effects.items()}
-        return digest_of([self.basis.key, effects, self.options.horizon])
 
     def _is_continued(self, before: FollowedRobot) -> bool:
         """Whether the earlier days are unchanged, and all further days are later."""
@@ -306,6 +302,11 @@ class _Update:
         """Days of the events that concern a stream."""
         own = stream_events(stream, self.events, program)
         return tuple(sorted({e.day for e in own if stream.days[0] < e.day}))
+
+
+def robot_key(basis: TypeBasis, effects: Mapping[str, DayEffects], options: DriftOptions) -> str:
+    """Digest of everything that the evidence of a robot depends on, besides its own days and events."""
+    return digest_of([basis.key, {joint: asdict(own) for joint, own in effects.items()}, options.horizon])
 
 
 def stream_events(stream: LevelStream, events: Sequence[RobotEvent], program: ProgramState) -> tuple[RobotEvent, ...]:

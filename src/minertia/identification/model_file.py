@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from minertia.identification.campaigns.options import SensorOptions
+from minertia.identification.campaigns.sensed import loads_of_rows, sensed_robot
 from minertia.identification.model import IdentifiedModel, Model, model_text, read_unknowns
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
 from minertia.identification.problem.terms import EffectSpec, Wanted, at_joints
@@ -15,6 +17,7 @@ from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError, expect_path, expected
 from minertia.io.files import is_file, why_no_file, write_file
 from minertia.io.provenance import read_made_of
+from minertia.io.schema import restored
 from minertia.robot.files import model_in
 from minertia.robot.formats.reading import MODEL, ReadOptions, is_model_text, read_text
 from minertia.robot.identified import GEOMETRY, WRENCH, check_format, nominal_robot
@@ -80,6 +83,8 @@ def _read(document: Mapping[str, Any], path: str | Path) -> Model:
         if table in document:
             module, name = place.split(":")
             return getattr(import_module(module), name)(document, robot)  # type: ignore[no-any-return]
+    sensors = [restored(SensorOptions, one) for one in document.get("campaign", {}).get("sensors", ())]
+    robot = sensed_robot(robot, sensors, loads_of_rows(sensors, document["joints"]))
     terms = [_effect(robot, term) for term in document["effects"]["terms"]]
     effects: list[Wanted] = [*_without_twins(document["effects"]["own"]), *terms]
     method = str(document.get("method", "closed-form"))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
-from minertia.fleet.drift import FORMAT, FleetAlarm, FleetDrift, JudgedStream
+from minertia.fleet.drift import FORMAT, FleetDrift
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.levels import LOAD
 from minertia.io.arrays import Array
@@ -20,7 +21,9 @@ from minertia.report.fleet_tables import (
     alarm_table,
     chance_text,
     change_text,
+    finding_table,
     friction_table,
+    life_table,
     no_longer_table,
     not_judged_table,
     outlier_table,
@@ -133,7 +136,12 @@ def _facts(drift: FleetDrift, store: str) -> dict[str, object]:
 
 
 def _alarms(drift: FleetDrift) -> list[Block]:
-    blocks: list[Block] = [cells(alarm_table(drift.alarms)), Words(ALARMS)] if drift.alarms else [Words("None.")]
+    blocks: list[Block] = [Words("None.")]
+    if drift.alarms:
+        blocks = [cells(finding_table(drift.findings)), cells(alarm_table(drift.alarms)), Words(ALARMS)]
+    living = [life for life in drift.lives if life.is_living]
+    if living:
+        blocks += [Words("States of the alarms, and who has dealt with them."), cells(life_table(living))]
     if drift.watch:
         blocks.append(Words("To be watched, without a bound: single days far off, which alarms do not rest on."))
         blocks.append(cells(alarm_table(drift.watch)))

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from minertia.fleet.alarm_life import AlarmLife
+from minertia.fleet.alarms import FleetAlarm
 from minertia.fleet.calendar import day_name
-from minertia.fleet.drift import FleetAlarm, FleetDrift
+from minertia.fleet.drift import FleetDrift
+from minertia.fleet.findings import RobotFinding
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.outliers import OutlierRobot
 from minertia.report.tables import Table
@@ -52,6 +55,22 @@ def alarm_table(alarms: Sequence[FleetAlarm]) -> Table:
         for a in alarms
     )
     return Table(headers, rows, right=(3, 5, 6), keys=2).without_empty_columns()
+
+
+def finding_table(findings: Sequence[RobotFinding]) -> Table:
+    """Robots with alarms, with the cause that explains their alarms together."""
+    rows = tuple((own.robot, own.text, ", ".join(own.joints), own.suggestion) for own in findings)
+    return Table(("robot", "what happened", "joints", "what to do"), rows, keys=1).without_empty_columns()
+
+
+def life_table(lives: Sequence[AlarmLife]) -> Table:
+    """Alarms with their states."""
+    headers = ("alarm", "state", "what", "since", "last", "by", "reason", "until")
+    rows = tuple(
+        (own.row.alarm, own.state, own.row.what, own.row.since_first, own.last, own.by, own.reason, own.until)
+        for own in lives
+    )
+    return Table(headers, rows, keys=1).without_empty_columns()
 
 
 def not_judged_table(found: FleetDrift) -> Table:

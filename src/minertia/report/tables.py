@@ -12,7 +12,7 @@ from minertia.base.certificate import DIGITS
 from minertia.base.grouping import BaseParameters
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Joint
-from minertia.robot.parameters import LINK, LINK_SYMBOLS, split_name
+from minertia.robot.parameters import BIAS, BIAS_SYMBOLS, LINK, LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 
 COMBINATION_UNITS = {"U": "kg m2", "K": "kg m", "M": "kg"}
@@ -171,6 +171,8 @@ def unit_of(robot: Robot, name: str) -> str:
     symbol, link = split_name(name)
     if symbol in LINK_SYMBOLS:
         return LINK[LINK_SYMBOLS.index(symbol)].unit
+    if symbol in BIAS_SYMBOLS:
+        return BIAS[BIAS_SYMBOLS.index(symbol)].unit
     effect = BY_SYMBOL[symbol]
     slides = robot.joints[link - 1].kind == "prismatic" and symbol == effect.name
     return effect.sliding_unit if slides else effect.unit

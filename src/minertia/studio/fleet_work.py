@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
-from minertia.fleet.drift import FleetAlarm, FleetDrift, JudgedStream
+from minertia.fleet.drift import FleetDrift
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
 from minertia.io.files import folder_at_once, write_file

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minertia.identification.campaigns.options import CampaignOptions, MeasureColumns
+from minertia.identification.campaigns.sensed import sensed_robot, with_sensed
 from minertia.identification.campaigns.write import write_campaign
 from minertia.identification.estimators import table_name
 from minertia.identification.loads.load import Load
@@ -59,6 +60,9 @@ class Log(Declared):
         "without payload are fitted together and the model is that of the empty robot; predictions of the log "
         "include it. `minertia payload` estimates unknown payloads.",
         otherwise="none",
+    )
+    tool: str = option(
+        "", "Name of the load on the sensors in this log, where logs have different loads.", otherwise="one load in all"
     )
     title: str = ""
 
@@ -112,7 +116,7 @@ class Campaign(CampaignOptions):
         put("validate", self._logs(self.validate, "validation log"))
         put("measures", self._measures())
         put("columns", self._columns())
-        put("robot", self._coupled())
+        put("robot", sensed_robot(self._coupled(), self.sensors, self.tools))
         if isinstance(self.estimator, str):
             put("estimator", table_name(self.estimator))
         put("name", self.name or self.robot.name)
@@ -180,6 +184,11 @@ class Campaign(CampaignOptions):
         return replace(self.robot, coupling=drive.coupling)
 
     @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the loads on the sensors of all logs, in order."""
+        return tuple(dict.fromkeys(log.tool for log in (*self.train, *self.validate)))
+
+    @property
     def map(self) -> ColumnMap:
         """Column map of the logs."""
         assert isinstance(self.columns, ColumnMap)
@@ -193,7 +202,10 @@ class Campaign(CampaignOptions):
     def efforts(self) -> tuple[str, ...] | None:
         """Names of the fitted efforts, including those of a floating base; None for all."""
         if not self.robot.is_floating:
-            return tuple(self.joints) or None  # type: ignore[arg-type]
+            measured = tuple(name for one in self.robot.sensors for name in one.row_names)
+            if self.rows == "sensors":
+                return measured
+            return (*self.joints, *measured) if self.joints else None  # type: ignore[return-value]
         only = {"base": BASE_ROWS, "joints": self.robot.coordinate_names}
         return only.get(str(self.floating.rows))
 
@@ -207,7 +219,9 @@ class Campaign(CampaignOptions):
     def as_logged(self, log: Log, *, effort: bool = True) -> Recording:
         """Recording of a log without repairs; effort: whether missing efforts raise an error."""
         if log.file is not None:
-            recording = read_recording(log.file, self.robot.on_ground, self.map, effort=effort)
+            recording = read_recording(log.file, self.robot.on_ground, self.map, effort=effort and not self.sensors)
+            if self.sensors:
+                recording = with_sensed(recording, self.robot, self.sensors, self.map, log.file, log.tool)
         else:
             assert isinstance(log.source, Recording)
             recording = log.source
@@ -215,6 +229,9 @@ class Campaign(CampaignOptions):
                 raise CampaignError(
                     f"{log.name} has {recording.n} joints, but '{self.robot.name}' has {self.robot.n} coordinates"
                 )
+            wide = 6 * len(self.robot.sensors)
+            if self.sensors and (recording.sensed is None or recording.sensed.shape[1] != wide):
+                raise CampaignError(f"{log.name} has no wrenches of its sensors; give them as sensed (N, 6 per sensor)")
         if log.start is not None or log.stop is not None:
             recording = recording.between(log.start, log.stop)
         return recording

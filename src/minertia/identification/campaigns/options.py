@@ -428,6 +428,29 @@ class ContactOptions(Declared):
     axes: str = option("world", "Axes of force and moment.", choices=("world", "base", "frame"))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class SensorOptions(Declared):
+    """One [[sensor]] of a robot: a force/torque sensor in a link, or a force plate, logged beside the joints."""
+
+    at: str = option(
+        help="Place: a link or frame, a joint (just before it), or `plate` for a force plate at the base frame.",
+    )
+    name: str = option("", "Name in results and columns.", otherwise="its place")
+    columns: Sequence[str] | None = option(
+        None,
+        "Columns of force and moment.",
+        length=6,
+        otherwise="`<name>_fx` to `<name>_mz`; of an only sensor also `fx`",
+    )
+    of: str = option(
+        "sensor",
+        "Body on which the wrench acts: `sensor` (weight downwards) or `tool` (the robot's reaction, upwards).",
+        choices=("sensor", "tool"),
+    )
+    axes: str = option("sensor", "Axes of the wrench at the sensor's origin.", choices=("sensor", "base"))
+    moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS))
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignOptions(Declared):
     """Plain-value options of a campaign, and the tables that group them."""
@@ -494,6 +517,20 @@ class CampaignOptions(Declared):
         "Contacts of [legs](howto/legs.md): tables `[[contact]]`.",
         table="",
         key="contact",
+    )
+    sensors: tuple[SensorOptions, ...] = option(
+        (),
+        "Force/torque sensors and force plates [logged beside the joints](howto/wrench.md): tables `[[sensor]]`.",
+        table="",
+        key="sensor",
+        otherwise="none",
+    )
+    rows: str | None = option(
+        None,
+        "Equations to fit with [[sensor]]: those of joints and sensors, or of sensors only.",
+        choices=("all", "sensors"),
+        table="",
+        otherwise="all; sensors where logs have no joint efforts",
     )
     measures: tuple[MeasureColumns, ...] = option(
         (),

@@ -14,6 +14,7 @@ from minertia.identification.campaigns.cutoff import fitted_cutoff
 from minertia.identification.campaigns.floating import floating_log, settled_floating
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.campaigns.recorded import RecordedLog, recorded_log
+from minertia.identification.campaigns.sensed import refuse_with_sensors, settled_rows
 from minertia.identification.loads.body import carried
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
@@ -94,6 +95,10 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
         if k < count:
             _refuse_standstill(one.log, one.beginning)
     _refuse_copies(list(read.values()), count)
+    if campaign.sensors:
+        refuse_with_sensors(campaign.filter.equations, any(log.load is not None for log in logs))
+        rows = settled_rows(campaign.rows, [one.beginning for one in read.values()])
+        campaign = replace(campaign, rows=rows, effects=() if rows == "sensors" else campaign.effects)
     campaign = _settled(campaign, read, tell)
     ready = []
     for k, log in enumerate(logs):
@@ -188,7 +193,7 @@ def _refuse_copies(read: Sequence[RecordedLog], count: int) -> None:
     for k, one in enumerate(read):
         for other in read[: min(k, count)]:
             a, b = one.beginning, other.beginning
-            if len(a) == len(b) and np.array_equal(a.q, b.q) and np.array_equal(a.efforts(), b.efforts()):
+            if len(a) == len(b) and np.array_equal(a.q, b.q) and np.array_equal(a.every_effort(), b.every_effort()):
                 what = "fit a log once" if k < count else "it was used for fitting and cannot validate the fit"
                 raise RecordingError(
                     f"this log contains the same samples as {other.log.name}; {what}", file=one.log.file or one.log.name

@@ -61,7 +61,8 @@ def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> Re
     logged = _beginning(blocks, seen.stamps.torn)
     findings = audit(logged, campaign.robot)
     if not simulated:
-        logged.efforts()
+        if not (campaign.sensors and campaign.rows != "all"):
+            logged.efforts()
         _refuse_useless(campaign, log, logged, findings)
     r = campaign.repairs
     blocks, told = repaired_blocks(
@@ -83,7 +84,7 @@ def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> Re
 
 def _logged(campaign: Campaign, log: Log, simulated: bool) -> tuple[Blocks, Overview]:
     """Blocks of a log before repairs: one block if it is held in memory, else read from its file at each pass."""
-    if simulated or log.file is None or open_log(log.file, campaign.map).weight() < LONG_BYTES:
+    if simulated or campaign.sensors or log.file is None or open_log(log.file, campaign.map).weight() < LONG_BYTES:
         blocks = [campaign.as_logged(log, effort=not simulated)]
         return blocks, overview(blocks)
     passes = Passes(lambda: _file_blocks(campaign, log))

@@ -230,7 +230,11 @@ def _servo(estimate: Estimate) -> ServoEstimate:
 
 def is_commanded(campaign: Campaign) -> bool:
     """Whether the fitted logs contain commands and no efforts."""
-    return bool(campaign.train) and all(_has_commands_alone(campaign, log) for log in campaign.train)
+    return (
+        bool(campaign.train)
+        and not campaign.sensors
+        and all(_has_commands_alone(campaign, log) for log in campaign.train)
+    )
 
 
 def _has_commands_alone(campaign: Campaign, log: Log) -> bool:

@@ -17,6 +17,9 @@ from minertia.identification.campaigns.prepare import (
     refuse_unknown_gains,
 )
 from minertia.identification.campaigns.prepared import EffortLog
+from minertia.identification.loads.gains import DriveGains, sensor_gains
+from minertia.identification.logs.options import ColumnMap
+from minertia.identification.logs.recording import SI
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import (
     START,
@@ -48,7 +51,8 @@ class EffortRows:
     campaign: with every choice that depends on its logs made.  logs, unseen: fitted logs, and validation logs.
     observation: the R factors of all unknowns; free: the same with fixed parameters moved to the right-hand side.
     fixed: known parameters.  excitation: which unknowns the motion distinguishes.  ladder: forward selection of the
-    effects, None where they were specified.
+    effects, None where they were specified.  gains: drive gains found from force/torque sensors; None where they
+    were given or efforts are logged.
     """
 
     campaign: Campaign
@@ -59,6 +63,7 @@ class EffortRows:
     fixed: tuple[str, ...]
     excitation: ExcitationDiagnosis = field(repr=False)
     ladder: Ladder | None = None
+    gains: DriveGains | None = None
 
     @property
     def linear(self) -> LinearModel:
@@ -105,6 +110,13 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
     if not ready.train:
         raise MinertiaError("there is no log to identify from; name at least one")
     ready.campaign.robot.require_values("an identification")
+    gains = None
+    if stated.sensors and _is_in_currents(ready):
+        tell("finding the drive gains from the sensors")
+        with one_thread():
+            gains = sensor_gains(_observed(linear_of(ready.campaign), ready.train))
+        known = replace(ready.campaign.map.drive, gains=tuple(gains.gains.tolist()))
+        ready = prepare_campaign(stated.reading(ColumnMap(drive=known)), tell)
     refuse_unknown_gains(ready.campaign, ready.train)
     ladder = None
     if ready.campaign.effects is None:
@@ -114,7 +126,13 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
     tell("building the linear problem")
     with one_thread():
         observation = best_terms(_observed(linear_of(ready.campaign), ready.train))
-        return replace(_problem(ready, observation), ladder=ladder)
+        return replace(_problem(ready, observation), ladder=ladder, gains=gains)
+
+
+def _is_in_currents(ready: PreparedCampaign) -> bool:
+    """Whether joint efforts are fitted that are logged in another unit than N m, without gains."""
+    logged = [log.recording for log in ready.train if log.recording is not None]
+    return ready.campaign.rows != "sensors" and any(one.effort_unit != SI for one in logged)
 
 
 def linear_of(campaign: Campaign) -> LinearModel:

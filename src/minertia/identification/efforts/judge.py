@@ -12,6 +12,7 @@ from minertia.identification.campaigns.floating import PLANTED
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, plain_values
 from minertia.identification.efforts.entrants import Entrant
+from minertia.identification.efforts.sensor_setups import saturated_channels, sensor_faults
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
 from minertia.identification.evidence.doubts import Doubts, doubts
@@ -33,12 +34,14 @@ from minertia.identification.evidence.residuals import (
 from minertia.identification.evidence.rivals import rivals
 from minertia.identification.evidence.thresholds import COPIED_PART, SHARED
 from minertia.identification.evidence.trial import trial_of
+from minertia.identification.loads.gains import DriveGains
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.signals.filtering import Motion
+from minertia.robot.parameters import BIAS_SYMBOLS
 
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
@@ -159,7 +162,7 @@ def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tup
         return held.widths, tuple(name for name, own in zip(part.names, held.by_prior, strict=True) if own)
     if not part.count or sum(len(log.counts) for log in part.logs) < FEWEST_BLOCKS:
         return None, ()
-    if any(log.is_projected for log in problem.logs):
+    if any(log.is_projected for log in problem.logs) or problem.linear.robot.sensors:  # errors common to efforts
         own = list(problem.excitation.independent)
         return left_out_spread(part.reduced(own), fit.sigma).among(own, part.count), ()
     if problem.excitation.rank == part.count:
@@ -216,7 +219,8 @@ def _noise_of(log: EffortLog, block: Motion) -> Array:
 def friction_part(observation: Observation, beta: Array) -> float:
     """Fraction of the fitted effort due to friction, offsets excluded."""
     model = observation.model
-    own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) != OFFSET]
+    constant = (OFFSET, *BIAS_SYMBOLS)
+    own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) not in constant]
     whole = float(np.linalg.norm(observation.totals[:, :, -1]))
     return float(np.linalg.norm(observation.totals[:, :, own] @ beta[own])) / whole if own and whole > 0 else 0.0
 
@@ -252,7 +256,7 @@ def _load_of(problem: EffortRows, estimate: Estimate, log: EffortLog) -> Carried
     if trial is None or problem.linear.choice.needs("temperature"):
         return None
     motion = Motion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
-    return carried_load(trial, predict(problem.linear, estimate.beta, motion))
+    return carried_load(trial, predict(problem.linear, estimate.beta, motion)[:, : len(trial.joints)])
 
 
 def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
@@ -281,7 +285,8 @@ def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
 
 def _faults_of_logs(problem: EffortRows) -> list[str | None]:
     """Messages on faults of the logs, None where there is none."""
-    return [wrong_units((*problem.logs, *problem.unseen)), planted_feet(problem), *_overlaps(problem)]
+    sensors = (*sensor_faults(problem), *saturated_channels(problem.logs, problem.linear.robot))
+    return [wrong_units((*problem.logs, *problem.unseen)), planted_feet(problem), *_overlaps(problem), *sensors]
 
 
 def planted_feet(problem: EffortRows) -> str | None:
@@ -330,6 +335,16 @@ def _rows(log: EffortLog) -> Recording | Motion:
     return next(iter(log)) if log.recording is None else log.recording
 
 
+def _gains_sentence(found: DriveGains) -> str:
+    """Drive gains that the sensors give, with 95 % intervals."""
+    each = zip(found.joints, found.gains, found.deviations, strict=True)
+    listed = ", ".join(f"{joint} {gain:.4g} +- {1.96 * dev:.2g}" for joint, gain, dev in each)
+    return (
+        f"drive gains from the sensors [N m or N per logged unit]: {listed}; intervals of other values leave out their "
+        "uncertainty"
+    )
+
+
 def wrong_units(logs: Sequence[EffortLog]) -> str | None:
     """Warning if a log can hardly be in the units in which it was read; else None."""
     found = [(log.name, f) for log in logs for f in log.findings if f.level == "error" and f.check in UNITS]
@@ -343,6 +358,8 @@ def wrong_units(logs: Sequence[EffortLog]) -> str | None:
 def _remarks(problem: EffortRows, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
     """Warnings on the validation logs."""
     told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
+    if problem.gains is not None:
+        told.append(_gains_sentence(problem.gains))
     doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]
     return (*told, *(doubt for doubt in doubts if doubt is not None))
 

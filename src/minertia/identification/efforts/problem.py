@@ -19,7 +19,7 @@ from minertia.identification.efforts.exports import exported
 from minertia.identification.efforts.files import robot_files, write_robot_files
 from minertia.identification.efforts.judge import correlated_covariance, effort_evidence, scored_evidence
 from minertia.identification.efforts.many import solve_many_efforts
-from minertia.identification.efforts.model import standard_parameters
+from minertia.identification.efforts.model import standard_parameters, whole_links
 from minertia.identification.efforts.prediction import PredictedEfforts
 from minertia.identification.efforts.shown import is_plain, noise_of_efforts, shown_by_efforts
 from minertia.identification.efforts.solve import solve_efforts
@@ -116,6 +116,7 @@ class EffortProblem(EffortRows, Problem):
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
         """Identified model of an estimate; physical: search for physically consistent standard parameters."""
         standard, is_physical, excess = standard_parameters(self.observation, estimate, physical=physical)
+        standard = whole_links(self.linear.robot, standard)
         further = {
             "standard_excess": excess,
             "rivals": {name: [r.to_dict() for r in rs] for name, rs in evidence.rivals.items()},

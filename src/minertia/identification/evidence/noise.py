@@ -266,7 +266,8 @@ class Residue:
             scaled = shapes[j][1][:, None] * kinds.mixtures
             powers, part = own @ scaled, left[j] / (left[j] + OWN)
             correction = np.maximum(power[j] / (B[j] @ powers), QUIETEST) ** part
-            share = self.taken[j, :, 0] / max(float(self.taken[j, :, 0].sum()), 1e-300)
+            absorbed = float(self.taken[j, :, 0].sum())
+            share = self.taken[j, :, 0] / absorbed if absorbed > 0 else np.zeros(len(left[j]))
             density = powers @ kinds.spectra * correction[kinds.band]
             found[j] = Spectrum(
                 powers,

@@ -157,6 +157,12 @@ WRENCH_FAR = 1.0  # m from the sensor to the centre of mass: tools are nearer, m
 WRENCH_SURE, WRENCH_MASS = 5.0, 0.02  # deviations, and part of the mass, from which another file has another tool
 WRENCH_TILT = math.radians(1)  # of mount or gravity, from which it is told
 
+# wrenches of sensors beside joints
+SENSOR_WRONG = 0.1  # of the varying wrench: a rigid load in the right axes leaves noise, a few hundredths
+SENSOR_BETTER = 0.3  # of what the stated reading leaves, that another must leave at most to be named
+SENSOR_FAR = 10.0  # m from the link's frame to the centre of mass of the load, where moments are in N mm
+SATURATED = 0.01  # part of samples at one exact extreme value; noise reaches its extreme once
+
 
 def bound(friction: float) -> float:
     """Largest relative residual beyond noise of a good model, for a given friction fraction of the effort."""

@@ -522,20 +522,21 @@ def _added(x: Array, to: int, of: int, times: float) -> Array:
 
 def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bool = True) -> Trial | None:
     """Trial fit on part of the rows of the logs; None for too few rows, implausibly large values, a floating base."""
-    robot = model.robot.numeric
-    if robot.is_floating or not motions:
+    robot = model.robot.without_sensors.numeric
+    rows = tuple(row for row in model.rows if row < robot.n_velocity)
+    if robot.is_floating or not motions or not rows:
         return None
     blocks = [list(islice(blocks_of(motion), BLOCKS)) for motion in motions]
     count = max(ROWS // max(sum(map(len, blocks)), 1), FEWEST)
-    tracks = [_track(block, count) for own in blocks for block in own if len(block.t) > FEWEST]
+    tracks = [_track(block, count, robot.n) for own in blocks for block in own if len(block.t) > FEWEST]
     springs = tuple(t for t in model.choice.terms if t.effect.inputs == ("q",))
     is_sound = all(float(np.abs(a).max()) < LARGEST for t in tracks for a in (t.q, t.qd, t.qdd, t.tau))
-    return Trial(robot, model.rows, tuple(tracks), springs, in_newtons) if tracks and is_sound else None
+    return Trial(robot, rows, tuple(tracks), springs, in_newtons) if tracks and is_sound else None
 
 
-def _track(block: Motion, count: int) -> _Track:
-    """Selected rows of a block, with motion and efforts filtered to the fitted band."""
-    arrays = [block.q, block.qd, block.qdd, block.tau]
+def _track(block: Motion, count: int, joints: int) -> _Track:
+    """Selected rows of a block, with motion and joint efforts filtered to the fitted band."""
+    arrays = [block.q, block.qd, block.qdd, block.tau[:, :joints]]
     n, noise = len(arrays[0]), np.zeros(arrays[3].shape[1])
     rate = (n - 1) / max(float(block.t[-1] - block.t[0]), 1e-9)
     if block.filter is not None:

@@ -68,7 +68,7 @@ def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
 class MeasurementTable:
     """One measurement file: values by column (empty cells are NaN), and labels for columns that group rows."""
 
-    def __init__(self, path: str | Path, columns: ColumnMap | None = None) -> None:
+    def __init__(self, path: str | Path, columns: ColumnMap | None = None, *, by_wrench: bool = False) -> None:
         self.path, self.notes, self.units = Path(path), list[str](), dict[str, str]()
         is_folder = is_bag(self.path)
         if not is_folder and not is_file(self.path):
@@ -78,12 +78,26 @@ class MeasurementTable:
         self._log, self._stops = None, dict[str, Array]()
         if self._cells is not None:
             self.names: tuple[str, ...] = tuple(self._cells)
+        elif by_wrench and (is_folder or self.path.suffix.lower() in BAGS):
+            self._stops = self._by_wrench(columns or ColumnMap())
+            self.names = tuple(self._stops)
         elif columns is not None and (is_folder or self.path.suffix.lower() in BAGS):
             self._stops = self._at_stops(replace(columns, pose_topic=columns.pose_topic or ONLY))
             self.names = tuple(self._stops)
         else:
             self._log = open_log(self.path, ColumnMap())
             self.names = self._log.names()
+
+    def _by_wrench(self, columns: ColumnMap) -> dict[str, Array]:
+        """Each wrench of a bag with the latest joint positions and the pose of its frame in tf."""
+        log = open_log(self.path, columns)
+        log.by_wrench()
+        names = log.names()
+        blocks = list(log.blocks(frozenset(names), 1_000_000))
+        found = {name: np.concatenate([b.columns[name] for b in blocks]) for name in names}
+        named = {name.removeprefix(POSITION): values for name, values in found.items()}
+        self.units = dict.fromkeys(named, SI)
+        return named
 
     def _at_stops(self, columns: ColumnMap) -> dict[str, Array]:
         """Mean joint positions and measured pose at each stop in a bag; readings in motion are excluded."""

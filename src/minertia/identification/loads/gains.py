@@ -7,7 +7,7 @@ current alone, so fitting the currents (and not the torques gain_j current_j) is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,10 @@ from minertia.io.errors import InputError, MinertiaError
 from minertia.io.notebook import clipped, html_table
 from minertia.io.resources import one_thread
 from minertia.robot.inertia import from_com, symmetric
+from minertia.robot.robot import Robot
 
 ITERATIONS = 50
+GROUPS = 20  # of blocks that are left out in turn
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def drive_gains(
         both = observe(loaded_model(model, load.at, False), unloaded).appended(with_load)
         T = _map(model.count, load)
         parts = triangle(both.totals @ T)
-        beta, gains = _start(parts)
+        beta, gains = _start(parts, len(parts))
         if not np.all(gains > 0):
             bad = [name for name, own in zip(both.row_names, gains, strict=True) if own <= 0]
             raise MinertiaError(
@@ -79,6 +81,55 @@ def drive_gains(
                 "which gravity loads these joints"
             )
         return _refined(both, parts, T, beta, 1 / gains)
+
+
+def sensor_gains(observation: Observation) -> DriveGains:
+    """Gains of all joints from logs in amperes with force/torque sensors, whose wrenches are in N and N m.
+
+    A sensor fixes the common scale of the gains if its wrench is not that of one rigid body fixed to the near link.
+    """
+    robot = observation.model.robot
+    refuse_one_load(robot)
+    joints = sum(row < robot.n_velocity for row in observation.model.rows)
+    T = np.insert(np.eye(observation.count + 1), observation.count, 0.0, axis=1)  # no known load
+    with one_thread():
+        parts = triangle(observation.totals @ T)
+        beta, gains = _start(parts, joints)
+        if not np.all(gains > 0):
+            bad = [name for name, own in zip(observation.row_names, gains, strict=False) if own <= 0]
+            raise MinertiaError(
+                f"the gains of {', '.join(bad)} cannot be found from the sensor: these joints hardly move a load; "
+                "record a motion that accelerates and turns it, or give gains in [drive]"
+            )
+        found = _refined(observation, parts, T, beta, 1 / gains)
+        spread = _left_out(observation, T, beta, 1 / found.gains)
+        return replace(found, deviations=np.maximum(found.deviations, spread))
+
+
+def _left_out(observation: Observation, T: Array, beta: Array, k: Array) -> Array:
+    """Jackknife deviations of the gains over blocks of the logs.
+
+    Errors of accelerations are common to all efforts of a sample, also to those of precise sensors.
+    """
+    blocks = observation.blocks @ T
+    groups = np.array_split(np.arange(len(blocks)), min(GROUPS, len(blocks)))
+    found = []
+    for own in groups:
+        kept = np.setdiff1d(np.arange(len(blocks)), own)
+        parts = triangle(np.moveaxis(blocks[kept], 1, 0).reshape(blocks.shape[1], -1, blocks.shape[-1]))
+        found.append(1 / _converged(parts, observation.samples, beta, k)[1])
+    return np.asarray(np.sqrt(len(found) - 1) * np.std(found, axis=0))
+
+
+def refuse_one_load(robot: Robot) -> None:
+    """Raise an error if no sensor fixes the common scale of the drive gains."""
+    places = [(one.joint, one.pose) for one in robot.sensors]
+    is_fixed = any(one.beyond or (one.joint is None and not robot.is_floating) for one in robot.sensors)
+    if not is_fixed and len(set(places)) == len(places):
+        raise MinertiaError(
+            "one load on a sensor at the end of the arm does not determine the scale of the drive gains: add a log "
+            "with a second load (tool in [logs]), or give gains in [drive]"
+        )
 
 
 def _matrix(inertia: Sequence[float] | None) -> Array:
@@ -101,16 +152,22 @@ def _map(p: int, load: Load) -> Array:
     return T
 
 
-def _start(parts: Array) -> tuple[Array, Array]:
-    """Initial beta and gains from Y beta + load = gain current, linear in both; noise biases these gains low."""
-    n, k = len(parts), parts.shape[-1]
+def _start(parts: Array, n: int) -> tuple[Array, Array]:
+    """Initial beta and gains from Y beta + load = gain current, linear in both; noise biases these gains low.
+
+    n: number of efforts in currents; the efforts after them have no gain.
+    """
+    k = parts.shape[-1]
     p = k - 2
     rows, right = np.zeros((0, p + n)), np.zeros(0)
     for j, R in enumerate(parts):
         size = max(float(np.linalg.norm(R[:, -1])), 1e-300)
         own = np.zeros((k, p + n))
-        own[:, :p], own[:, p + j] = R[:, :p] / size, -R[:, -1] / size
-        rows, right = np.concatenate([rows, own]), np.concatenate([right, -R[:, p] / size])
+        own[:, :p] = R[:, :p] / size
+        if j < n:
+            own[:, p + j] = -R[:, -1] / size
+        given = -R[:, p] / size if j < n else (R[:, -1] - R[:, p]) / size
+        rows, right = np.concatenate([rows, own]), np.concatenate([right, given])
     lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
     found = np.linalg.lstsq(rows / lengths, right, rcond=1e-10)[0] / lengths
     return np.asarray(found[:p]), np.asarray(found[p:])
@@ -119,13 +176,27 @@ def _start(parts: Array) -> tuple[Array, Array]:
 def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array) -> DriveGains:
     """Gauss-Newton fit of beta and all gains together, with efforts weighted by their residuals."""
     p, n = len(beta), len(k)
-    sigma = np.ones(n)
+    beta, k, J, lengths, sigma = _converged(parts, problem.samples, beta, k)
+    _, s, Vt = np.linalg.svd(J / lengths, full_matrices=False)
+    shown = s > 1e-10 * s[0]  # an arm need not show all of a load
+    inv = (Vt[shown].T / s[shown]) / lengths[:, None]
+    seen = [[*np.flatnonzero(np.abs(R[:, :p]).max(axis=0)).tolist(), *([p + j] if j < n else [])]
+            for j, R in enumerate(parts)]  # fmt: skip
+    widths = spread_of(_rows(problem, T, beta, k, sigma), [log.samples for log in problem.logs], inv, seen)
+    deviation = widths.inflation[p:] * np.sqrt(np.diag(widths.white)[p:])
+    return DriveGains(problem.row_names[:n], 1 / k, deviation / k**2)
+
+
+def _converged(parts: Array, samples: int, beta: Array, k: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """beta and 1 / gains after Gauss-Newton steps; Jacobian, its column lengths, and noise level of each effort."""
+    p, n = len(beta), len(k)
+    sigma = np.ones(len(parts))
     for _ in range(ITERATIONS):
         J, r = np.zeros((0, p + n)), np.zeros(0)
         for j, R in enumerate(parts):
             rows, rest = _linearised(R, j, beta, k)
             least = max(1e-12 * float(np.linalg.norm(R[:, -1])), 1e-300)
-            sigma[j] = max(float(np.linalg.norm(rest)) / np.sqrt(problem.samples), least)
+            sigma[j] = max(float(np.linalg.norm(rest)) / np.sqrt(samples), least)
             J, r = np.concatenate([J, rows / sigma[j]]), np.concatenate([r, rest / sigma[j]])
         lengths = np.linalg.norm(J, axis=0)
         lengths = np.where(lengths > 0, lengths, 1.0)
@@ -133,13 +204,7 @@ def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array
         beta, k = beta + step[:p], k + step[p:]
         if np.all(np.abs(step[p:]) < 1e-9 * np.abs(k)):
             break
-    _, s, Vt = np.linalg.svd(J / lengths, full_matrices=False)
-    shown = s > 1e-10 * s[0]  # an arm need not show all of a load
-    inv = (Vt[shown].T / s[shown]) / lengths[:, None]
-    seen = [[*np.flatnonzero(np.abs(R[:, :p]).max(axis=0)).tolist(), p + j] for j, R in enumerate(parts)]
-    widths = spread_of(_rows(problem, T, beta, k, sigma), [log.samples for log in problem.logs], inv, seen)
-    deviation = widths.inflation[p:] * np.sqrt(np.diag(widths.white)[p:])
-    return DriveGains(problem.row_names, 1 / k, deviation / k**2)
+    return beta, k, J, lengths, sigma
 
 
 def _linearised(R: Array, j: int, beta: Array, k: Array) -> tuple[Array, Array]:
@@ -147,6 +212,9 @@ def _linearised(R: Array, j: int, beta: Array, k: Array) -> tuple[Array, Array]:
     p, n = len(beta), len(k)
     effort = R[:, :p] @ beta + R[:, p]
     rows = np.zeros((len(R), p + n))
+    if j >= n:  # a sensor's effort has no gain
+        rows[:, :p] = R[:, :p]
+        return rows, R[:, -1] - effort
     rows[:, :p], rows[:, p + j] = k[j] * R[:, :p], effort
     return rows, R[:, -1] - k[j] * effort
 
@@ -155,7 +223,7 @@ def _rows(problem: Observation, T: Array, beta: Array, k: Array, sigma: Array) -
     """Weighted rows of the last Gauss-Newton step."""
     for rows in problem.stream():
         R = np.concatenate([rows.Y, rows.tau[:, :, None]], axis=2) @ T
-        pairs = [_linearised(R[:, j], j, beta, k) for j in range(len(k))]
+        pairs = [_linearised(R[:, j], j, beta, k) for j in range(len(sigma))]
         X = np.stack([own / level for (own, _), level in zip(pairs, sigma, strict=True)], axis=1)
         e = np.stack([rest / level for (_, rest), level in zip(pairs, sigma, strict=True)], axis=1)
         yield Weighted(rows.log, X, e)

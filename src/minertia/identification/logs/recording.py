@@ -66,7 +66,8 @@ class Recording:
     the reader and repairs.  torn: rows of the log that were dropped. channels: other signals of every
     coordinate, name -> (N, n): "temperature" [degC], "command" and "command_velocity" [as q and qd], "motor"
     [as q]: motor positions from a second encoder. marks: signals with one value per sample, name -> (N,):
-    "program" (a number), "load" [kg].
+    "program" (a number), "load" [kg].  sensed: (N, 6 per sensor) forces [N] and moments [N m] that force/torque
+    sensors exert on what is beyond them, in their axes.
     """
 
     t: Array
@@ -85,6 +86,7 @@ class Recording:
     channels: Mapping[str, Array] = field(default_factory=dict)
     torn: tuple[int, ...] = ()
     marks: Mapping[str, Array] = field(default_factory=dict)
+    sensed: Array | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -98,6 +100,7 @@ class Recording:
             if values is not None:
                 put(self, name, frozen_array(values))
                 self._check_shape(name, getattr(self, name))
+        self._freeze_sensed()
         channels = {name: frozen_array(values) for name, values in self.channels.items()}
         for name, values in channels.items():
             self._check_shape(name, values)
@@ -113,6 +116,13 @@ class Recording:
             put(self, "to_log", frozen_array(self.to_log))
         put(self, "columns", MappingProxyType(dict(self.columns)))
         put(self, "joints", tuple(self.joints) or tuple(f"joint{j + 1}" for j in range(self.n)))
+
+    def _freeze_sensed(self) -> None:
+        if self.sensed is None:
+            return
+        object.__setattr__(self, "sensed", frozen_array(self.sensed))
+        if self.sensed.ndim != 2 or len(self.sensed) != len(self.t) or self.sensed.shape[1] % 6:
+            raise ShapeError(f"sensed has shape {self.sensed.shape}; it needs {len(self.t)} rows of 6 per sensor")
 
     def _check_shape(self, name: str, values: Array) -> None:
         shape = values.shape
@@ -162,9 +172,19 @@ class Recording:
             )
         return self.tau
 
+    def every_effort(self) -> Array:
+        """Efforts of joints and sensors (N, n + 6 per sensor); zeros for joints of a log without joint efforts."""
+        if self.sensed is None:
+            return self.efforts()
+        own = np.zeros_like(self.q) if self.tau is None else self.tau
+        return np.ascontiguousarray(np.concatenate([own, self.sensed], axis=1))
+
     def in_log_unit(self, efforts: Array) -> Array:
-        """Convert joint-side efforts (N, n) to the unit of the log."""
-        return efforts if self.to_log is None else efforts @ self.to_log.T
+        """Convert joint-side efforts (N, n) to the unit of the log; efforts of sensors after them stay as they are."""
+        if self.to_log is None:
+            return efforts
+        own = efforts[:, : self.n] @ self.to_log.T
+        return own if efforts.shape[1] == self.n else np.concatenate([own, efforts[:, self.n :]], axis=1)
 
     def select(self, rows: slice | NDArray[np.bool_]) -> Self:
         """Select samples; with a slice, the row numbers of the log are preserved."""
@@ -198,7 +218,8 @@ class Recording:
         return replace(self, notes=self.notes + notes)
 
     def _arrays(self) -> dict[str, Array]:
-        return {name: getattr(self, name) for name in ("t", *MATRICES) if getattr(self, name) is not None}
+        names = ("t", *MATRICES, "sensed")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def to_frame(self) -> Any:
         """Return the samples as a pandas DataFrame: q1.., qd1.., qdd1.., tau1.. over t [s].

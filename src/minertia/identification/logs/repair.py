@@ -98,7 +98,7 @@ def overview(blocks: Iterable[Recording], start: float | None = None, stop: floa
     t = times[0] if len(times) == 1 else np.concatenate(times)
     t.flags.writeable = False  # so that it need not be copied
     bare = replace(
-        head, t=t, q=np.zeros((len(t), 0)), qd=None, qdd=None, tau=None, joints=(), channels={}, marks={},
+        head, t=t, q=np.zeros((len(t), 0)), qd=None, qdd=None, tau=None, joints=(), channels={}, marks={}, sensed=None,
         torn=tuple(dict.fromkeys(torn)),
     )  # fmt: skip
     with np.errstate(invalid="ignore"):  # what is no number is refused with its row, when it is repaired
@@ -325,7 +325,7 @@ def interpolated(recording: Recording, times: Array) -> Recording:
     from scipy.interpolate import make_interp_spline  # here: 0.3 s that only uneven logs need
 
     arrays = {}
-    for name in MATRICES:
+    for name in (*MATRICES, "sensed"):
         values = getattr(recording, name)
         if values is not None:
             arrays[name] = make_interp_spline(recording.t, values, k=3 if name == "q" else 1)(times)

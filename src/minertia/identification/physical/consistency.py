@@ -19,7 +19,7 @@ from minertia.io.errors import UnknownName
 from minertia.io.resources import one_thread
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.inertia import from_com, nearest_possible, pseudo_inertia, to_com
-from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.parameters import BIAS_SYMBOLS, LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 from minertia.robot.shapes import Extent, link_extents
 
@@ -81,16 +81,17 @@ class PhysicalSpace:
             size = np.trace(P[:3, :3])
             scale[ten] = [size] * 6 + [np.sqrt(m * size)] * 3 + [m]
         for k in self.effects:
-            joint = link_number(self.model.standard[k]) - 1
-            row = self._row(joint)
+            row = self._row(self.model.standard[k])
             known = len(self.effort) == len(self.model.rows) and row in self.model.rows  # not of rows of power
             usual = self.effort[self.model.rows.index(row)] if known else 0.1
             scale[k] = max(abs(float(self.x0[k])), _effect_part(self.model.standard[k]) * usual, 1e-6)
         return scale
 
-    def _row(self, joint: int) -> int | None:
-        """Index of the effort of a joint; None for a passive joint."""
-        robot = self.model.robot
+    def _row(self, name: str) -> int | None:
+        """Index of the effort in which an effect, or the bias of a sensor, acts; None for a passive joint."""
+        robot, joint = self.model.robot, link_number(name) - 1
+        if symbol_of(name) in BIAS_SYMBOLS:
+            return robot.n_velocity + 6 * (joint - robot.n_joints) + BIAS_SYMBOLS.index(symbol_of(name))
         return None if robot.joints[joint].is_passive else robot.coordinate_of(joint) + 6 * robot.is_floating
 
     @cached_property

@@ -99,7 +99,7 @@ def _unseen(observation: Observation, c: int) -> str:
     full = observation.keep[c]
     robot, name = model.robot, observation.names[c]
     link = model.link_of(full) if full < len(model.kept) else 0  # a load has columns beyond the robot's own
-    if link >= 1:
+    if 1 <= link <= robot.n_joints:
         joint = robot.joints[link - 1]
         still = set.intersection(*(set(r.still) for r in observation.logs))
         symbol = symbol_of(model.standard[model.kept[full]])

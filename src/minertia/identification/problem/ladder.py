@@ -216,7 +216,7 @@ def decoupled(blocks: Sequence[Motion], robot: Robot) -> Motion:
         return found
 
     t = np.arange(DECOUPLED, dtype=float)
-    return Motion(t, mixed(q), mixed(qd), mixed(qdd), np.zeros((DECOUPLED, qd.shape[1])))
+    return Motion(t, mixed(q), mixed(qd), mixed(qdd), np.zeros((DECOUPLED, robot.n_efforts)))
 
 
 def _kept(block: Motion, name: str) -> Array:

@@ -149,8 +149,9 @@ class LinearModel:
 
 
 def row_names(robot: Robot) -> tuple[str, ...]:
-    """Names of all efforts: the six of a floating base, if any, then one per coordinate."""
-    return (BASE_ROWS if robot.is_floating else ()) + robot.coordinate_names
+    """Names of all efforts: the six of a floating base, if any, one per coordinate, the six of each sensor."""
+    measured = tuple(name for one in robot.sensors for name in one.row_names)
+    return (BASE_ROWS if robot.is_floating else ()) + robot.coordinate_names + measured
 
 
 def symbol_of(name: str) -> str:
@@ -179,7 +180,8 @@ def linear_model(
     symbols = {symbol_of(name).removesuffix("M") for name in choice.own}
     with one_thread():
         rotors = bool(symbols & set(ROTOR_SYMBOLS))
-        base = base_parameters(robot, method, rotors=rotors, friction=bool(symbols - set(ROTOR_SYMBOLS)))
+        friction = bool(symbols - set(ROTOR_SYMBOLS)) or bool(robot.sensors)  # sensors have biases
+        base = base_parameters(robot, method, rotors=rotors, friction=friction)
         return _complete(robot, base, choice, chosen_rows(robot, joints), seed)
 
 
@@ -188,7 +190,7 @@ def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, 
     every = row_names(robot)
     if joints is None:
         return tuple(range(len(every)))
-    first = len(every) - robot.n
+    first = robot.n_velocity - robot.n
     rows = set()
     for joint in joints:
         if isinstance(joint, int) or str(joint).isdigit():

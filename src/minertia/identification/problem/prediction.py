@@ -9,7 +9,7 @@ import numpy as np
 
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.rows import PIECE, Load, MotionLike, projected, temperatures
+from minertia.identification.problem.rows import PIECE, Load, MotionLike, absent_columns, projected, temperatures
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, UnknownName
 from minertia.robot.effects import BY_SYMBOL
@@ -27,6 +27,8 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int
     samples = len(q) if samples is None else samples
     load = load_efforts(model, beta, samples) if model.choice.needs_load else None
     warmth, parts = temperatures(model, motion), []
+    beta = np.array(beta, float)
+    beta[absent_columns(model, np.asarray(motion.tau))] = 0.0
     for start in range(0, len(q), PIECE):
         x, v, a = (part[start : start + PIECE] for part in (q, qd, qdd))
         asked = None if load is None else load(x, v, a)

@@ -171,6 +171,7 @@ class RowMaker:
             qd[:, first] = qdd[:, first] = 0.0
             q[:, offset] = q[:, offset].mean()
         samples = len(q) if self.samples is None else self.samples
+        absent = absent_columns(model, tau)
         for piece, own, (x, v, a, effort) in _cut(block, (q, qd, qdd, tau)):
             asked = None if self.load is None else self.load(x, v, a)
             warm = None if warmth is None else warmth[own]
@@ -179,6 +180,7 @@ class RowMaker:
                 yield piece, Y, other_efforts(model, piece, (x, v, a), effort)
                 continue
             Y = projected(model, piece, model.columns(x, v, a, asked, temperature=warm, samples=samples))
+            Y[:, :, absent] = 0.0
             yield piece, Y, effort[:, list(model.rows)]
 
 
@@ -190,6 +192,19 @@ def projected(model: LinearModel, block: MotionLike, Y: Array) -> Array:
     if len(model.rows) != P.shape[1]:
         raise MinertiaError("a motion whose contact forces are projected out needs the efforts of all coordinates")
     return np.asarray((P @ Y.reshape(*Y.shape[:2], -1)).reshape(Y.shape))
+
+
+def absent_columns(model: LinearModel, tau: Array) -> list[int]:
+    """Unknowns of the loads on sensors that a log does not have.
+
+    A campaign has one sensor for each load; the efforts of those with other loads are exactly zero.
+    """
+    robot, gone = model.robot, []
+    for s in range(len(robot.sensors) if len(robot.sensors) > 1 else 0):
+        first = robot.n_velocity + 6 * s
+        if not np.any(tau[:, first : first + 6]):
+            gone.append(robot.n_joints + s + 1)
+    return [k for k in range(model.count) if model.link_of(k) in gone] if gone else []
 
 
 def temperatures(model: LinearModel, block: MotionLike, title: str = "the motion") -> Array | None:
@@ -251,7 +266,7 @@ def _checked(model: LinearModel, block: Motion, title: str) -> tuple[Array, Arra
         ("q", robot.n_position),
         ("qd", robot.n_velocity),
         ("qdd", robot.n_velocity),
-        ("tau", robot.n_velocity),
+        ("tau", robot.n_efforts),
     ):
         array = np.array(getattr(block, name), dtype=float)
         if array.shape != (samples, width):

@@ -365,7 +365,7 @@ def signals(recording: Recording, plan: Filter, rate: float) -> tuple[Array, Arr
         derivative = DERIVATIVES[plan.derivative]
         qd = derivative(q, 1 / rate, plan)
         qdd = derivative(qd, 1 / rate, plan)
-    tau = recording.efforts()
+    tau = recording.every_effort()
     if plan.on == "signals":
         tau = low_pass(tau, plan.cutoff_hz, rate, plan.order)
     for array in (q, qd, qdd, tau):

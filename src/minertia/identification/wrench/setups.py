@@ -115,6 +115,7 @@ def settled_reading(poses: SensorPoses, options: WrenchOptions, gravity: Array) 
     turned = replace(mount, axes=axes, nominal=axes)
     after = weighed(inside, turned)
     is_turned = np.linalg.norm(rotation_vector(axes)) > TURNED and after.left < at.WRENCH_HALF * own.left
+    is_turned = is_turned and after.mass > 0
     if is_turned and not any(other.after < at.AS_GOOD * after.left for other in others):
         return WrenchReading(found, turned, True, (*notes, _turned_sentence(axes)), ())
     return WrenchReading(found, mount, False, notes, others)
@@ -203,7 +204,11 @@ def _others(poses: SensorPoses, options: WrenchOptions, mount: Mount, own: Weigh
 def _named(check: str, what: str, change: str, own: Weighed, other: Weighed) -> list[OtherWrench]:
     """List with the alternative set-up if its residual is far smaller than that of the given one, else empty list."""
     is_better = other.left < at.WRENCH_HALF * own.left and other.part < at.WRENCH_MENDED
-    return [OtherWrench(check, what, change, own.left, other.left)] if is_better else []
+    if not is_better:
+        return []
+    if other.mass < 0:  # a load has a positive mass, so the sign is reversed as well
+        what, change = f"{what}, and the wrench to act on the other body", f"{change}, and the other value of of"
+    return [OtherWrench(check, what, change, own.left, other.left)]
 
 
 def _supported(poses: SensorPoses, mount: Mount) -> Array:
