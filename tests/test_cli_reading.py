@@ -30,7 +30,10 @@ READS = {
     # no robot and no log of their own: a list, models, and stores whose types say how logs are read
     **dict.fromkeys(("robots", "compare", "score", "sample", "studio", "demo", "doctor"), set[str]()),
     **dict.fromkeys(
-        (f"fleet {name}" for name in ("add", "compact", "check", "drift", "report", "alarm", "event", "publish")),
+        (
+            f"fleet {name}"
+            for name in ("add", "compact", "check", "drift", "report", "alarm", "event", "publish", "prune", "migrate")
+        ),
         set[str](),
     ),
     "fleet fit": {"--columns"},  # another option: which columns of the records are fitted

@@ -349,6 +349,10 @@ class _SteadyDays(FleetDays):
         """Whether records could not be read."""
         return self._source.is_damaged()
 
+    def kept_from(self) -> int:
+        """First day from which on all records are kept."""
+        return self._source.kept_from()
+
     def notes(self) -> list[str]:
         """Notes on excluded outlying days."""
         return [

@@ -27,7 +27,7 @@ MOST_POINTS = 400_000  # of all streams in one view; robots with alarms come fir
 def fleet(work: JobWork, asked: FleetJob) -> tuple[dict[str, Any], str]:
     """Evaluate the records of a store, and write the same page as the command."""
     store = work.project.store(asked.store)
-    own = Fleet.open(store.path)
+    own = Fleet.open(store.url or store.path)
     work.tell("assessing every robot and day", 0.1)
     found = own.drift(options=asked.drift)
     work.tell("writing the report", 0.8)
