@@ -7,7 +7,7 @@ EXTRAS ?= dev
 # compiled modules are kept whatever the environment says: tests start hundreds of processes
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-all looked-over lint types unit unit-all mutants docs bench papers studio wheel clean
+.PHONY: demo test test-all looked-over lint types unit unit-all mutants docs bench league papers studio wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/minertia demo --force --out $(DEMO_OUT)
@@ -49,6 +49,10 @@ docs: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks
+
+# beside other programs, in environments of their own under build/league (up to an hour of two cores); PARTS names some
+league: $(VENV)/.ready
+	$(BIN)/python -m benchmarks.league $(PARTS)
 
 # with the versions that the pages were written with; PAGES names some of them, such as lin1995
 PAPERS_VENV ?= .venv-papers

@@ -112,10 +112,14 @@ class Go2Plant:
         states, _ = rollout.rollout(plant, data, state[None], control)
         return np.concatenate([self.u[:1], states[0][:, 1:][:, dofs]])
 
+    def figures(self, x):
+        """Residual in MuJoCo [rad], and median errors of IA, FV and FC [%]."""
+        level = np.sqrt(np.mean((self.q - self.run(x)) ** 2))
+        return level, [100 * np.median(np.abs(x / self.planted - 1)[k : k + 12]) for k in (0, 12, 24)]
+
     def tell(self, name, x, seconds):
         """Time, residual in MuJoCo and errors of values, in a line."""
-        level = np.sqrt(np.mean((self.q - self.run(x)) ** 2))
-        errors = [100 * np.median(np.abs(x / self.planted - 1)[k : k + 12]) for k in (0, 12, 24)]
+        level, errors = self.figures(x)
         print(f"{name}: {seconds:.2f} s; residual in MuJoCo {1e3 * level:.5f} mrad; median error of IA, FV, FC "
               f"{errors[0]:.2g}, {errors[1]:.2g}, {errors[2]:.2g} %", flush=True)  # fmt: skip
 
@@ -133,10 +137,12 @@ def go2_here(go2, name, delay, **more):
     begin = time.process_time()
     output_error(model, [log], fit.theta, steps=fit.steps, iterate=False)  # intervals and residuals of values found
     intervals = time.process_time() - begin
-    go2.tell(f"here, {name}", np.array([fit.theta[model.names.index(name)] for name in go2.names]), seconds)
+    own = np.array([model.names.index(name) for name in go2.names])
+    go2.tell(f"here, {name}", fit.theta[own], seconds)
     level = 1e3 * np.sqrt(np.mean(fit.sigma**2))
     told = f"   {intervals:.2f} s of it for the intervals; own residual {level:.5f} mrad, {fit.iterations} iterations"
     print(told + (f", delay {1e3 * fit.theta[-1]:.3f} ms (half a step of MuJoCo is 0.5)" if delay == "?" else ""))
+    return fit.theta[own], seconds
 
 
 def go2_by_sysid(go2):
@@ -145,7 +151,7 @@ def go2_by_sysid(go2):
         from mujoco.sysid._src import optimize, parameter
     except ImportError as err:
         print(f"mujoco.sysid is not complete here ({err}): pip install 'mujoco[sysid]'")
-        return
+        return None
     start = np.array([START[name[:2]] for name in go2.names])
     params = parameter.ParameterDict()
     params.add(parameter.Parameter("x", nominal=start, min_value=np.full(36, 1e-6), max_value=np.full(36, 5.0)))
@@ -159,7 +165,9 @@ def go2_by_sysid(go2):
 
     begin = time.process_time()
     found, _ = optimize.optimize(params, residual, optimizer="mujoco", verbose=False)
-    go2.tell(f"mujoco.sysid ({calls[0]} rollouts)", np.asarray(found.as_vector()), time.process_time() - begin)
+    seconds = time.process_time() - begin
+    go2.tell(f"mujoco.sysid ({calls[0]} rollouts)", np.asarray(found.as_vector()), seconds)
+    return np.asarray(found.as_vector()), seconds
 
 
 def go2(file):

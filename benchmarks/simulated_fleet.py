@@ -47,10 +47,13 @@ REFERENCE = 25.0  # degC
 
 @dataclass(frozen=True)
 class FleetChange:
-    """What happens to a robot: viscous or dry friction of a joint (from 0) times 1 + size, or a load of size kg."""
+    """What happens to a robot: viscous or dry friction of a joint (from 0) times 1 + size, or a load of size kg.
+
+    swap: friction of another robot of its type; temperature: a hall that is warmer by size K.
+    """
 
     robot: int
-    what: str  # "viscous", "dry", "load"
+    what: str  # "viscous", "dry", "load", "swap", "temperature"
     size: float
     day: int  # from which on, counted from 0
     joint: int = 0
@@ -78,6 +81,7 @@ class SimulatedFleet:
     blind: bool = False
     plain: bool = False
     new_programs: Mapping[int, int] = field(default_factory=dict)  # robot -> day
+    twin_programs: Mapping[int, int] = field(default_factory=dict)  # the same with programs of like histograms
     stretches_until: int | None = None  # day from which on no stretches are made; None: always
 
     @cached_property
@@ -133,9 +137,16 @@ def _life(fleet: SimulatedFleet, k: int, rng: np.random.Generator) -> _Life:
     for change in fleet.changes:
         if change.robot == k and change.what == "load":
             load = load + change.size * change.part(days)
-        elif change.robot == k:
+        elif change.robot == k and change.what == "swap":
+            other = np.random.default_rng([fleet.seed, k, 1]).normal(size=(2, 2, n))
+            ratio = np.exp(0.1 * (other[0] - other[1]))  # of two robots of the type
+            levels *= 1 + (ratio[:, None, :] - 1) * change.part(days)[:, None]
+        elif change.robot == k and change.what in ("viscous", "dry"):
             levels[0 if change.what == "viscous" else 1, :, change.joint] *= 1 + change.size * change.part(days)
     true, logged = _temperatures(rng, D, n)
+    for change in fleet.changes:
+        if change.robot == k and change.what == "temperature":
+            true, logged = (T + change.size * change.part(days)[:, None, None] for T in (true, logged))
     return _Life(levels[0], levels[1], true, logged, load)
 
 
@@ -168,7 +179,10 @@ def _robot(fleet: SimulatedFleet, k: int) -> dict[int, RobotDay]:
     rng = np.random.default_rng([fleet.seed, k])
     life = _life(fleet, k, rng)
     programs = [
-        simulated_program((k + 11 * (fleet.new_programs.get(k, fleet.days) <= d)) % fleet.programs)
+        simulated_program(
+            (k + 11 * (fleet.new_programs.get(k, fleet.days) <= d)) % fleet.programs,
+            fleet.twin_programs.get(k, fleet.days) <= d,
+        )
         for d in range(fleet.days)
     ]
     layout, result = simulated_layout(), {}

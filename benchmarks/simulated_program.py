@@ -115,11 +115,13 @@ def _motion(rng: np.random.Generator, n: int) -> tuple[Array, Array, Array]:
 
 
 @cache
-def simulated_program(seed: int) -> Program:
-    """The sums of one program."""
+def simulated_program(seed: int, is_twin: bool = False) -> Program:
+    """The sums of one program; its twin has the same motion of each joint, at another time: the same histograms."""
     model, rng = simulated_model(), np.random.default_rng([7, seed])
     n = model.robot.n
     q, qd, qdd = _motion(rng, n)
+    if is_twin:
+        q, qd, qdd = (np.stack([np.roll(x[:, j], 37 * j) for j in range(n)], axis=1) for x in (q, qd, qdd))
     with one_thread():
         Y = model.columns(q, qd, qdd)
         load = Y @ model.nominal()

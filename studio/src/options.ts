@@ -46,6 +46,7 @@ export interface ColumnsTable {
   decimal?: "." | "," | "?" | null;
   topic?: string | "?" | null;
   command_topic?: string | "?" | null;
+  wrench_topic?: string | "?" | null;
   pose_topic?: string | "?" | null;
   pose_frame?: string | "?" | null;
   episode?: number | "?" | null;
@@ -476,6 +477,12 @@ export const OPTIONS = {
     },
     "command_topic": {
       "help": "Topic of a bag's commanded positions.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "wrench_topic": {
+      "help": "Topic of a bag's wrenches.",
       "unit": "",
       "type": "text",
       "default": null

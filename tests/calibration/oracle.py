@@ -76,7 +76,7 @@ class Oracle:
         q = np.where(np.arange(TIMES)[:, None] == 0, q, self.rng.permuted(q, axis=0))
         goal = np.repeat(self._tool(q[:, 0])[:, :3, 3], TIMES, axis=0)
         flat, left = q.reshape(-1, self.chain.n), np.arange(PLACES * TIMES)
-        for _ in range(300):
+        for _ in range(60):
             miss = goal[left] - self._tool(flat[left])[:, :3, 3]
             far = np.linalg.norm(miss, axis=1) > 2e-15
             left, miss = left[far], miss[far]
@@ -123,7 +123,7 @@ class Oracle:
         if kind == "distance":
             return np.sqrt(((x - own[..., self.number, :]) ** 2).sum(axis=-1))
         if kind == "distance_between":
-            return np.sqrt(((x[..., 1::2, :] - x[..., ::2, :]) ** 2).sum(axis=-1))
+            return ((x[..., 1::2, :] - x[..., ::2, :]) ** 2).sum(axis=-1)  # squared: a tip may stay where it is
         if kind == "plane":
             normal = own[..., :3] / np.sqrt((own[..., :3] ** 2).sum(axis=-1))[..., None]
             return (x * normal[..., None, :]).sum(axis=-1) - own[..., 3:]
@@ -175,7 +175,7 @@ def rank(*parts: Array) -> int:
     """Rank of columns side by side, each scaled to unit length; a small gap of singular values is refused."""
     A = np.concatenate(parts, axis=1)
     lengths = np.linalg.norm(A, axis=0)
-    A = A[:, lengths > SHOWN * max(lengths.max(initial=0.0), 1e-300)]
+    A = A[:, lengths > SHOWN * max(lengths.max(initial=0.0), 1e-3)]
     if not A.size:
         return 0
     s = np.linalg.svd(A / np.linalg.norm(A, axis=0), compute_uv=False)
@@ -189,7 +189,8 @@ def outside(columns: Array, *span: Array) -> float:
     if not columns.size:
         return 0.0
     S = np.concatenate(span, axis=1)
-    S = S[:, np.linalg.norm(S, axis=0) > 0]
+    lengths = np.linalg.norm(S, axis=0)
+    S = S[:, lengths > SHOWN * max(lengths.max(initial=0.0), 1e-3)]
     U, s, _ = np.linalg.svd(S / np.linalg.norm(S, axis=0), full_matrices=False) if S.size else (S, np.zeros(0), S)
     U = U[:, s > SHOWN * s.max(initial=0.0)]
     left = columns - U @ (U.T @ columns)

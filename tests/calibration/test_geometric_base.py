@@ -63,7 +63,7 @@ def relations_miss(found, columns, values):
         for name, value in form.terms.items():
             factors[number[str(name)], k] = float(number_of(value, values))
     kept, left = (columns.A[:, [number[name] for name in names]] for names in (found.names, found.left_out))
-    return outside(columns.A - kept @ factors.T, columns.own, left) / np.linalg.norm(columns.A, axis=0).max()
+    return outside(columns.A - kept @ factors.T, columns.own, left) / max(np.linalg.norm(columns.A, axis=0).max(), 1e-3)
 
 
 @pytest.mark.parametrize("measure", [*CLOSED, *GENERAL])

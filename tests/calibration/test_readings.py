@@ -105,3 +105,44 @@ def test_units_of_the_header_count_where_none_are_given(tmp_path):
         [path], chain, ColumnMap(length="m"), [MeasureColumns("point", at=[f"{a}1 (mm)" for a in "xyz"])]
     )
     assert np.allclose(given.postures.measures[0].values, 250.0)
+
+
+@pytest.mark.parametrize("kind", ["ascii", "binary_little_endian", "binary_big_endian"])
+def test_points_of_a_ply_file_go_with_the_joints_beside_it(kind: str, tmp_path: Path) -> None:
+    """The same readings as those of a table; a mesh and colours around the points do not matter."""
+    chain, q = arm("ur10e"), np.random.default_rng(2).uniform(-1, 1, (7, 6))
+    x = np.float32(1000 * moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool[:, :3, 3])
+    names = [f"q{j}" for j in range(1, 7)]
+    np.savetxt(tmp_path / "m.csv", q, delimiter=",", header=",".join(names), comments="")
+    order = {"binary_little_endian": "<", "binary_big_endian": ">"}.get(kind, "")
+    body = b"".join(
+        b"%.17g %.17g %.17g 7\n" % tuple(p.tolist()) if not order else p.astype(order + "f4").tobytes() + b"\x07"
+        for p in x
+    )
+    head = f"ply\nformat {kind} 1.0\ncomment tracker\nelement vertex 7\n" + "".join(
+        f"property float {axis}\n" for axis in "xyz"
+    )
+    more = "property uchar red\nelement face 1\nproperty list uchar int vertex_indices\nend_header\n"
+    (tmp_path / "m.ply").write_bytes(
+        (head + more).encode() + body + (b"3 0 1 2\n" if not order else b"\x03" + b"\x00" * 12)
+    )
+    found = read_measurements([tmp_path / "m.ply"], chain, ColumnMap(angle="rad", length="mm")).postures
+    assert np.array_equal(found.q, q) and found.measures[0].name == "1"
+    assert np.abs(found.measures[0].values - x.astype(float) / 1000).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("solid\n", "is no PLY file"),
+        ("ply\nformat ascii 1.0\nelement face 1\nproperty float x\nend_header\n1\n", "does not begin with vertices"),
+        ("ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nend_header\n1\n", "announces 2 vertices"),
+        ("ply\nformat ascii 1.0\nelement vertex 1\nproperty list uchar int x\nend_header\n1\n", "not a number"),
+        ("ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nend_header\n1\n", "2 rows for 1 points"),
+    ],
+)
+def test_a_bad_ply_file_gets_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "m.ply").write_text(text)
+    (tmp_path / "m.csv").write_text("q1\n0\n0\n")
+    with pytest.raises(RecordingError, match=sentence):
+        read_measurements([tmp_path / "m.ply"], arm("ur10e"), ColumnMap(angle="rad", length="mm"))

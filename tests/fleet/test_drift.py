@@ -21,7 +21,7 @@ from minertia.fleet.events import RobotEvent, read_events
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit import fit_fleet
 from minertia.fleet.options import DriftOptions, FitOptions
-from minertia.fleet.programs import program_events
+from minertia.fleet.programs import NEW_PROGRAM, movers_distance, program_events
 from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LevelStream, StreamType
@@ -111,6 +111,17 @@ def test_a_new_program_is_seen_and_resets(fleet: dict[str, dict[int, RobotDay]],
     found = fleet_drift([TypeFleet(kind, early)], OPTIONS)
     (reason,) = {n.reason for n in found.not_judged if n.robot == "r014"}
     assert reason == f"new program on {day_name(START + 20)}: too few days since"
+
+
+def test_a_new_program_of_like_histograms_is_seen() -> None:
+    """Each joint moves as before, at another time: no histogram shows it, the moments of the regressor do."""
+    made = SimulatedFleet(2, 6, 5, programs=8, twin_programs={1: 3}, stretches_until=0)
+    same, twin = made.robot(0), made.robot(1)
+    before, after = twin[START].histograms, twin[START + 3].histograms
+    assert before is not None and after is not None and movers_distance(before, after) < 0.2 * NEW_PROGRAM
+    assert program_events("r000", same) == ()
+    (event,) = program_events("r001", twin)
+    assert event.day == START + 3 and "combined in another way" in event.note
 
 
 def test_maintenance_resets_the_joint_it_was_done_to(

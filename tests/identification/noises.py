@@ -83,6 +83,7 @@ def _low_passed(rng: np.random.Generator, m: Motion, rate: float) -> np.ndarray:
 
 NOISES: Mapping[str, Noise] = {
     "white": lambda rng, m, rate: rng.normal(size=m.tau.shape),
+    "heavy-tailed": lambda rng, m, rate: rng.standard_t(3, size=m.tau.shape) / np.sqrt(3),  # three degrees of freedom
     "0.02 s": _memory(0.02),
     "0.1 s": _memory(0.1),
     "0.3 s": _memory(0.3),

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+import minertia as mi
 from minertia.dynamics.model import forward_kinematics
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import SensorOptions
@@ -14,6 +16,7 @@ from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.sensed import PLACED, placed_frame
 from minertia.identification.efforts.sensor_setups import right_angle_turns
 from minertia.identification.identify import build_problem, identify
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.model_file import read_model
 from minertia.identification.validate import validate
 from minertia.io.errors import MinertiaError, RecordingError
@@ -190,3 +193,79 @@ def test_missing_columns_and_unknown_places_are_one_sentence(arm, tmp_path):
     with pytest.raises(MinertiaError, match="torque equations"):
         build_problem(replace(campaign(arm, write_log(tmp_path / "b.csv", planted(arm, "tool0"))),
                               filter=replace(own.filter, equations="momentum")))  # fmt: skip
+
+
+def wrench_bag(path, robot, q, wrench, rate=100.0, every=1, efforts=None, frames=None):
+    """A bag with joint states, wrenches at a part of their rate, and tf of the sensor below a moving flange."""
+    bags, typesys = pytest.importorskip("rosbags.rosbag2"), pytest.importorskip("rosbags.typesys")
+    store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
+    types, G = store.types, "geometry_msgs/msg/"
+    tau = np.zeros_like(q) if efforts is None else efforts
+
+    def header(k, frame=""):
+        at = 5_000_000_000 + round(1e9 * k / rate)
+        stamp = types["builtin_interfaces/msg/Time"](int(at // 10**9), int(at % 10**9))
+        return types["std_msgs/msg/Header"](stamp, frame)
+
+    def vector(v):
+        return types[f"{G}Vector3"](*(float(x) for x in v))
+
+    def transform(k, parent, child, place, turn):
+        own = types[f"{G}Transform"](vector(place), types[f"{G}Quaternion"](*(float(x) for x in turn)))
+        return types[f"{G}TransformStamped"](header(k, parent), child, own)
+
+    with bags.Writer(path, version=9, storage_plugin=bags.StoragePlugin.MCAP) as writer:
+        kinds = {"/joint_states": "sensor_msgs/msg/JointState", "/ft": f"{G}WrenchStamped"}
+        kinds |= {"/tf": "tf2_msgs/msg/TFMessage"}
+        to = {topic: writer.add_connection(topic, kind, typestore=store) for topic, kind in kinds.items()}
+
+        def write(topic, k, message):
+            writer.write(to[topic], 5_000_000_000 + round(1e9 * k / rate), store.serialize_cdr(message, kinds[topic]))
+
+        for k in range(len(q)):
+            if frames is not None:
+                place, turn = frames[0][k], frames[1][k]
+                half = [0.0, 0.0, np.sin(0.35), np.cos(0.35)]  # the sensor is turned about the flange's z axis
+                tree = [transform(k, "base", "flange", place, turn), transform(k, "flange", "ft", (0, 0, 0.05), half)]
+                write("/tf", k, types[kinds["/tf"]](tree))
+            if k % every == 0:
+                own = types[f"{G}Wrench"](vector(wrench[k, :3]), vector(wrench[k, 3:]))
+                write("/ft", k, types[kinds["/ft"]](header(k, "ft"), own))
+            if robot is not None:
+                names = list(robot.coordinate_names)
+                state = types[kinds["/joint_states"]](header(k), names, q[k], np.zeros(0), tau[k])
+                write("/joint_states", k, state)
+    return path
+
+
+def test_a_bag_with_wrenches_beside_joint_states(arm, tmp_path):
+    """Wrenches at a quarter of the rate of the joints are read at every joint state."""
+    plant = planted(arm, "tool0")
+    log = np.genfromtxt(write_log(tmp_path / "a.csv", plant, seconds=3), delimiter=",", names=True)
+    q = np.column_stack([log[f"q{j}"] for j in range(1, 7)])
+    tau = np.column_stack([log[f"tau{j}"] for j in range(1, 7)])
+    wrench = np.column_stack([log[name] for name in ("fx", "fy", "fz", "tx", "ty", "tz")])
+    bag = wrench_bag(tmp_path / "bag", arm, q, wrench, every=4, efforts=tau)
+    own = campaign(arm, bag, columns=None).reading(ColumnMap(effort_unit="Nm"))
+    read = own.as_logged(own.train[0])
+    assert len(read) == len(q)
+    assert np.abs(read.sensed[:-4] + wrench[:-4]).max() < 1.5
+    with pytest.raises(RecordingError, match="there is no topic '/other' with wrenches"):
+        other = own.reading(ColumnMap(wrench_topic="/other"))
+        other.as_logged(other.train[0])
+
+
+def test_a_bag_with_wrenches_and_tf_weighs_a_tool(tmp_path):
+    """The pose of the wrench's frame is composed from the transforms of tf."""
+    rng = np.random.default_rng(3)
+    flange = Rotation.random(12, random_state=4)
+    sensor = flange * Rotation.from_rotvec([0, 0, 0.7])
+    up = sensor.inv().apply([0, 0, 9.81])
+    wrench = np.hstack([1.2 * up, 1.2 * np.cross([0.0, 0.01, 0.06], up)]) + [3, -2, 8, 0.1, 0, 0.05]
+    wrench += rng.normal(size=wrench.shape) * ([0.02] * 3 + [0.0005] * 3)
+    frames = np.zeros((12, 3)), flange.as_quat()
+    bag = wrench_bag(tmp_path / "bag", None, np.zeros((12, 6)), wrench, rate=0.2, frames=frames)
+    found = mi.wrench(None, str(bag))
+    values = {p.name: p.value for p in found.evidence.parameters}
+    assert values["M"] == pytest.approx(1.2, abs=0.01)
+    assert values["MZ"] == pytest.approx(1.2 * 0.06, abs=0.002)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from minertia.cli.fleet import FORMAT, Store
+from minertia.cli.fleet import FORMAT, ExitZero, Store
 from minertia.cli.options import AsJson
 from minertia.cli.terminal import say, say_json, say_table
-from minertia.fleet.options import AlarmOptions, EventOptions
+from minertia.fleet.options import AlarmOptions, DriftOptions, EventOptions, PublishOptions
 
 LIST, ADD = "list", "add"
 
@@ -85,4 +85,43 @@ def event(
     say(f"{len(rows)} event{'s' * (len(rows) != 1)}")
 
 
-ALARM_COMMANDS = (alarm, event)
+def publish(
+    store: Store,
+    options: PublishOptions,
+    drift: DriftOptions,
+    exit_zero: ExitZero = False,
+) -> None:
+    """Assess the fleet as `drift` does, and send the result: metrics, webhook, e-mail, Parquet tables.
+
+    Webhook and e-mail are used only if the report raises new alarms.  Exit code 1 as for `drift`.
+    """
+    from pathlib import Path
+
+    from minertia.fleet import publish as out
+    from minertia.fleet.alarm_store import read_history
+    from minertia.fleet.fleet import Fleet
+    from minertia.io.errors import InputError
+    from minertia.io.files import write_file
+
+    if not any((options.prometheus, options.webhook, options.mail, options.tables)):
+        raise InputError("say where to publish: --prometheus FILE, --webhook URL, --mail ADDRESS or --tables DIR")
+    own = Fleet.open(store)
+    found = own.drift(options=drift)
+    if options.prometheus:
+        write_file(Path(options.prometheus), out.metrics(found), force=True, seal=False)
+    if options.tables:
+        folder = Path(options.tables)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in out.tables(found, read_history(own.store)).items():
+            write_file(folder / name, data, force=True, seal=False)
+    fresh, told = out.new_alarms(found), out.message(found, store)
+    if fresh and options.webhook:
+        out.post(options.webhook, told)
+    if fresh and options.mail:
+        out.send_mail(options.mail, options.mailer, told)
+    say(f"{found.statement}; {len(fresh)} new alarm{'s' * (len(fresh) != 1)}")
+    if found.needs_a_look and not exit_zero:
+        raise typer.Exit(1)
+
+
+ALARM_COMMANDS = (alarm, event, publish)

@@ -21,7 +21,7 @@ from minertia.io.files import files_below, inputs_protected, reading
 
 DEBUG = ContextVar("DEBUG", default=False)  # --debug was given
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-RESULTS = ("out", "target", "html", "pdf")  # arguments and options that name what is written
+RESULTS = ("out", "target", "html", "pdf", "prometheus", "tables")  # arguments and options that name what is written
 PLACES = ("data", "store", "folder")  # folders in which results may stand beside what is read
 LOG_FOLDERS = ("metadata.yaml", "control.csv", "meta/info.json")  # what a folder that is one log, or many, has
 STORE = "store.toml"  # of the records of a fleet

@@ -11,7 +11,7 @@ import typer
 
 from minertia.cli.campaigns import Columns, campaign_command, map_for, say_findings
 from minertia.cli.logs import is_log
-from minertia.cli.options import AsJson, Force, finite
+from minertia.cli.options import AsJson, Force
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.sample import validated_as_samples
@@ -20,6 +20,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.io.documents import json_document
 from minertia.io.errors import InputError
 from minertia.robot.options import ExportOptions
+from minertia.simulation.options import ValidationOptions
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -113,28 +114,7 @@ def validate(
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to validate on.", show_default=False)],
     reading: ColumnMap,
     columns: Columns = None,
-    band: Annotated[
-        float | None,
-        typer.Option(
-            "--band",
-            metavar="LEVEL",
-            help="With samples of a model: probability of the prediction bands; default: 0.95.",
-            callback=finite,
-            show_default=False,
-        ),
-    ] = None,
-    simulator: Annotated[
-        str | None,
-        typer.Option(
-            "--in",
-            metavar="mujoco",
-            help="For servo models: simulate the logs in MuJoCo with its own integrator.",
-            show_default=False,
-        ),
-    ] = None,
-    step: Annotated[
-        float, typer.Option("--step", metavar="S", help="Time step of MuJoCo [s], with --in mujoco.", callback=finite)
-    ] = 1e-3,
+    how: ValidationOptions = ValidationOptions(),
     html: Html = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -143,38 +123,48 @@ def validate(
     """Validate an identified model by predicting logs, with the settings of its identification logs."""
     from minertia.identification.evidence.verdict import grade_of
     from minertia.identification.model_file import read_model
-    from minertia.identification.validate import predict_logs
-    from minertia.report.pages import validation_page
 
-    if validated_as_samples(model, logs, band, (columns, reading, simulator, html or pdf), as_json=as_json):
+    if validated_as_samples(model, logs, how, (columns, reading), with_page=bool(html or pdf), as_json=as_json):
         return
     if is_log(model):
         raise InputError(f"the first argument must be a model.toml written by identify, but '{model}' is a log")
     known = read_model(model)
     check_pages(html, pdf, force=force)
-    if (html or pdf) and simulator is not None:
+    if (html or pdf) and how.simulator is not None:
         raise InputError("a simulation in another simulator has no report page; use --json, or omit --in")
     with progress(2 * len(logs) + 1) as tell:
         mapping = map_for(known, columns, reading)
-        if simulator is not None:
-            found = _in_simulator(known, logs, mapping, (simulator, step), tell)
+        if how.simulator is not None:
+            from minertia.simulation.commanded_plant import validate_in_mujoco
+
+            found = validate_in_mujoco(known, logs, step=how.step, columns=mapping, tell=tell)
         else:
-            predicted = predict_logs(known, logs, columns=mapping, tell=tell)
-            found = tuple(log.residuals for log in predicted)
-            if html or pdf:
-                write_pages(validation_page(known, model, predicted), html, pdf, force=force)
+            found = _predicted(known, model, logs, mapping, (html, pdf, force), tell)
     if as_json:
-        say_json(
-            {
-                "format": FORMAT,
-                "robot": known.robot.name,
-                "model": model,
-                "grade": grade_of(known.evidence.get("verdict", {})),
-                "validation": [r.to_dict() for r in found],
-            }
-        )
+        data = {"format": FORMAT, "robot": known.robot.name, "model": model}
+        grade = grade_of(known.evidence.get("verdict", {}))
+        say_json({**data, "grade": grade, "validation": [r.to_dict() for r in found]})
         return
     _say_validated(known, found)
+
+
+def _predicted(
+    known: Model,
+    model: str,
+    logs: list[str],
+    columns: ColumnMap | None,
+    pages: tuple[Path | None, Path | None, bool],
+    tell: Any,
+) -> tuple[Residuals, ...]:
+    """Residuals of predicted logs; pages: files of the page and its PDF, if any, and whether they are replaced."""
+    from minertia.identification.validate import predict_logs
+    from minertia.report.pages import validation_page
+
+    html, pdf, force = pages
+    predicted = predict_logs(known, logs, columns=columns, tell=tell)
+    if html or pdf:
+        write_pages(validation_page(known, model, predicted), html, pdf, force=force)
+    return tuple(log.residuals for log in predicted)
 
 
 def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
@@ -193,19 +183,6 @@ def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
     for title, r in titles.items():
         for remark in r.remarks:
             say(f"- {title}: {remark}")
-
-
-def _in_simulator(
-    model: Model, logs: list[str], columns: ColumnMap | None, how: tuple[str, float], tell: Any
-) -> tuple[Residuals, ...]:
-    """Residuals of logs in a simulator; how: its name and time step [s]."""
-    from minertia.io.errors import UnknownName
-    from minertia.simulation.commanded_plant import validate_in_mujoco
-
-    simulator, step = how
-    if simulator != "mujoco":
-        raise UnknownName("simulator", simulator, ("mujoco",))
-    return validate_in_mujoco(model, logs, step=step, columns=columns, tell=tell)
 
 
 def _say_result(result: Identification, explain: bool) -> None:

@@ -87,7 +87,8 @@ def _campaign(
     """Campaign read from a file in a folder of logs, or built from a robot and files of poses."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import read_campaign
-    from minertia.identification.geometry.readings import TEXT
+    from minertia.identification.geometry.readings import BAGS, TEXT
+    from minertia.identification.logs.readers import is_bag
     from minertia.identification.weigh import sensor_alone
 
     path, data = file
@@ -96,7 +97,7 @@ def _campaign(
             raise InputError("give either --campaign, which names robot and files, or [ROBOT] POSES..., not both")
         found = read_campaign(path, data, how)
         return found if columns is None else replace(found, columns=columns)
-    has_robot = bool(names) and Path(names[0]).suffix.lower() not in TEXT
+    has_robot = bool(names) and Path(names[0]).suffix.lower() not in (*TEXT, *BAGS) and not is_bag(names[0])
     files = names[1:] if has_robot else names
     if not files:
         raise InputError(

@@ -24,6 +24,7 @@ from minertia.io.errors import InputError, MinertiaError
 from minertia.io.extras import load
 
 FOLDER = "alarms"
+SILENT = "silent"  # in place of the joint: an alarm of a robot without logs
 HISTORY, ACTIONS = f"{FOLDER}/history.parquet", f"{FOLDER}/actions"
 TYPES = {
     **dict.fromkeys(("day", "alarm", "robot", "joint", "what", "status"), "string"),
@@ -48,7 +49,13 @@ def report_rows(
         known = living.pop(place, None)
         fresh = names.get(place, f"{place[0]}/{place[1]}/{day}")
         rows.append(_row(alarm, fresh if known is None else known.row.alarm, day, at))
+    for robot, last in found.silent.items():
+        known = living.pop((robot, SILENT), None)
+        name = names.get((robot, SILENT), f"{robot}/{SILENT}/{day}") if known is None else known.row.alarm
+        since = day_name(last)
+        rows.append(AlarmRow(day, name, robot, SILENT, "no logs", RAISED, 0.0, 0.0, "", since, since, 0.0, at))
     judged = {(s.stream.robot, s.stream.joint or LOAD) for s in found.streams}
+    judged |= {place for place in living if place[1] == SILENT}  # it has logs again
     for place, life in living.items():
         rows.append(replace(life.row, day=day, at=at, status=QUIET if place in judged else NOT_JUDGED))
     return rows

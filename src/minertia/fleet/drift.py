@@ -18,7 +18,7 @@ from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects
 from minertia.fleet.e_process import step_size
-from minertia.fleet.events import RobotEvent
+from minertia.fleet.events import EVERY, RETIRED, RobotEvent
 from minertia.fleet.findings import RobotFinding, robot_findings
 from minertia.fleet.index import LogFault
 from minertia.fleet.levels import LOAD
@@ -121,6 +121,8 @@ class FleetDrift:
     no_longer: robots that an earlier report assessed and this one does not.  faults: unreadable records.
     left_out: logs that are excluded because they arrived after their days had been used for training.  states: state
     of each type, from which the next report continues.  lives: alarms of this and earlier reports with their states.
+    silent: robots without recent logs that no event retires, and the day of their last log.
+    tags: type, line and program of each robot.
     """
 
     options: DriftOptions
@@ -137,6 +139,8 @@ class FleetDrift:
     left_out: tuple[LogFault, ...] = ()
     states: Mapping[str, WatchState] = field(default_factory=dict, repr=False)
     lives: tuple[AlarmLife, ...] = ()
+    silent: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<FleetDrift: {plural(len(self.alarms), 'alarm')} in {plural(len(self.streams), 'stream')}>"
@@ -192,6 +196,7 @@ class FleetDrift:
             "calibration": [_calibration_json(kind, own) for kind, own in self.calibration.items()],
             "robots": [finding.to_json() for finding in self.findings],
             "alarms": [alarm.to_json() for alarm in self.alarms],
+            "silent": {robot: day_name(day) for robot, day in self.silent.items()},
             "lives": [life.to_json() for life in self.lives if life.is_living],
             "watch": [alarm.to_json() for alarm in self.watch],
             "not_judged": [{"robot": n.robot, "joint": n.joint, "reason": n.reason} for n in self.not_judged],
@@ -244,7 +249,15 @@ def fleet_drift(
         robots,
         tuple([*(note for own in found for note in own.notes), *ahead]),
         states={own.kind.name: own.state for own in found},
+        silent=_silent(newest, today, events),
+        tags={robot: tags for own in found for robot, tags in own.tags().items()},
     )
+
+
+def _silent(newest: Mapping[str, int], today: int, events: Sequence[RobotEvent]) -> dict[str, int]:
+    """Robots without logs in the last days, unless an event has retired them."""
+    retired = {event.robot for event in events if event.kind == RETIRED and event.joint == EVERY}
+    return {robot: day for robot, day in sorted(newest.items()) if today - day > SILENT and robot not in retired}
 
 
 def _by_robot(own: NotJudged) -> tuple[str, str]:
@@ -308,6 +321,14 @@ class _JudgedType:
     notes: tuple[str, ...]
     state: WatchState
 
+    def tags(self) -> dict[str, dict[str, str]]:
+        """Type and logged program of each robot."""
+        known = self.state.robots
+        return {
+            own.robot: {"type": self.kind.name, "program": known[own.robot].program.name if own.robot in known else ""}
+            for own in self.robots
+        }
+
 
 class _SteadyDays(FleetDays):
     """Days of each robot without outlying days, which are reported in notes."""
@@ -338,6 +359,10 @@ class _SteadyDays(FleetDays):
     def is_damaged(self) -> bool:
         """Whether records could not be read."""
         return self._source.is_damaged()
+
+    def kept_from(self) -> int:
+        """First day from which on all records are kept."""
+        return self._source.kept_from()
 
     def notes(self) -> list[str]:
         """Notes on excluded outlying days."""

@@ -36,7 +36,7 @@ from minertia.fleet.streams import (
     robot_streams,
 )
 
-FORMAT = 1  # raised whenever the same records give other numbers
+FORMAT = 2  # raised whenever the same records give other numbers
 
 
 class FleetDays(abc.ABC):
@@ -61,6 +61,10 @@ class FleetDays(abc.ABC):
     def is_damaged(self) -> bool:
         """Whether records could not be read."""
         return False
+
+    def kept_from(self) -> int:
+        """First day from which on all records are kept; older ones may have been deleted on purpose."""
+        return 0
 
 
 class HeldDays(FleetDays):
@@ -124,6 +128,14 @@ class WatchState:
 
     basis: TypeBasis | None = None
     robots: Mapping[str, FollowedRobot] = field(default_factory=dict)
+
+    def is_same(self, other: WatchState) -> bool:
+        """Whether nothing was added to another state."""
+        return (
+            self.basis is other.basis
+            and self.robots.keys() == other.robots.keys()
+            and all(own is other.robots[robot] for robot, own in self.robots.items())
+        )
 
 
 def type_key(kind: StreamType, options: DriftOptions, training: Training, source: FleetDays) -> str:
@@ -231,7 +243,7 @@ class _Update:
         self, robot: str, before: FollowedRobot | None, fresh: tuple[RobotStreams, ProgramState] | None
     ) -> FollowedRobot:
         """State of a robot after all its days; fresh: its levels and program, if they were computed already."""
-        key = self._key()
+        key = robot_key(self.basis, self.effects, self.options)
         if fresh is None and before is not None and before.key == key and self._is_continued(before):
             found = self._continued(robot, before)
             if found is not None:
@@ -248,14 +260,11 @@ class _Update:
         )
         return FollowedRobot(key, used, _without_errors(levels), program, groups)
 
-    def _key(self) -> str:
-        effects = {joint: asdict(own) for joint, own in self.effects.items()}
-        return digest_of([self.basis.key, effects, self.options.horizon])
-
     def _is_continued(self, before: FollowedRobot) -> bool:
-        """Whether the earlier days are unchanged, and all further days are later."""
-        last = max(before.records)
-        return {d: own for d, own in self.records.items() if d <= last} == before.records
+        """Whether the earlier days are unchanged or deleted on purpose, and all further days are later."""
+        last, kept_from = max(before.records), self.source.kept_from()
+        now = {d: own for d, own in self.records.items() if d <= last}
+        return now == {d: own for d, own in before.records.items() if d >= kept_from or d in now}
 
     def _continued(self, robot: str, before: FollowedRobot) -> FollowedRobot | None:
         """State with the new days added; None if streams no longer have the same days and events."""
@@ -280,6 +289,8 @@ class _Update:
                 return None
             state = self._advanced(group.state, later, own) if later and len(later[0].days) else group.state
             groups.append(replace(group, state=state))
+        if not days:
+            return before
         used = {**before.records, **{d: self.records[d] for d in days}}
         return FollowedRobot(before.key, used, levels, program, tuple(groups))
 
@@ -306,6 +317,11 @@ class _Update:
         """Days of the events that concern a stream."""
         own = stream_events(stream, self.events, program)
         return tuple(sorted({e.day for e in own if stream.days[0] < e.day}))
+
+
+def robot_key(basis: TypeBasis, effects: Mapping[str, DayEffects], options: DriftOptions) -> str:
+    """Digest of everything that the evidence of a robot depends on, besides its own days and events."""
+    return digest_of([basis.key, {joint: asdict(own) for joint, own in effects.items()}, options.horizon])
 
 
 def stream_events(stream: LevelStream, events: Sequence[RobotEvent], program: ProgramState) -> tuple[RobotEvent, ...]:

@@ -88,7 +88,7 @@ def _row(basis: RobotBasis, own: FollowedRobot) -> tuple[str, bytes]:
     """Text and numbers of one robot."""
     arrays = {f"basis {name}": getattr(basis, name) for name in BASIS}
     arrays |= {f"P {k}": P for k, P in enumerate(basis.P)}
-    arrays |= {"temperature": own.levels.temperature, "usual": own.program.usual}
+    arrays |= {"temperature": own.levels.temperature, "usual": own.program.usual, "moments": own.program.moments}
     arrays |= {"days": np.array(own.levels.days), "recorded": np.array(list(own.records))}
     for k, stream in enumerate(own.levels.streams):
         arrays |= {f"{name} {k}": getattr(stream, name) for name in ("days", "y", "V", "warm")}
@@ -145,7 +145,7 @@ class _Row:
             self.said["key"],
             dict(zip(self._days("recorded").tolist(), self.said["records"].split(" "), strict=True)),
             levels,
-            ProgramState(self.arrays["usual"], program["count"], program["name"], changes),
+            ProgramState(self.arrays["usual"], self.arrays["moments"], program["count"], program["name"], changes),
             tuple(self._group(k, own) for k, own in enumerate(self.said["groups"])),
         )
 

@@ -15,7 +15,7 @@ from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.evidence.extrapolation import unknown_part
 from minertia.identification.logs.columns import PATTERNS, TIME_NAMES, filled, time_column
 from minertia.identification.logs.options import TIMES, ColumnMap
-from minertia.identification.logs.readers import FORMATS, ROWS, open_log
+from minertia.identification.logs.readers import FORMATS, LARGEST, ROWS, open_log
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
@@ -135,8 +135,10 @@ class TableEntrant(Entrant):
         blocks = list(table.blocks((clock, *columns), ROWS))
         t = np.concatenate([block.columns[clock] for block in blocks]) * TIMES[TIME_NAMES[clock.strip().lower()]]
         tau = np.column_stack([np.concatenate([block.columns[name] for block in blocks]) for name in columns])
-        if len(t) < 2 or not (np.isfinite(t).all() and np.isfinite(tau).all() and np.all(np.diff(t) > 0)):
-            raise RecordingError("times must increase, and all efforts must be finite numbers", file=file)
+        if len(t) < 2 or not (np.isfinite(t).all() and np.all(np.abs(tau) <= LARGEST) and np.all(np.diff(t) > 0)):
+            raise RecordingError(
+                f"times must increase, and all efforts must be numbers of magnitude at most {LARGEST:g}", file=file
+            )
         return t, tau
 
     def _columns(self, names: tuple[str, ...]) -> tuple[str, ...] | None:

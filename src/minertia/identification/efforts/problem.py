@@ -155,9 +155,10 @@ class EffortProblem(EffortRows, Problem):
 
         The combinations are omitted if the values and the covariance of the model contain the same information.
         """
-        found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate).to_dict()}
+        covariance = self.covariance(estimate, evidence)
+        found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate, covariance).to_dict()}
         if not is_plain(self, estimate):
-            found["shown"] = shown_by_efforts(self, estimate, self.covariance(estimate, evidence)).to_dict()
+            found["shown"] = shown_by_efforts(self, estimate, covariance).to_dict()
         return found
 
     @classmethod

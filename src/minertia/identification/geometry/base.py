@@ -27,7 +27,8 @@ POSTURES = 60  # random ones, of the certificate
 SPAN, STROKE = np.pi, 0.5  # rad, m: of random postures
 TIMES = 6  # so many postures in each place of the kind "same_point"
 MOST_STEPS, REACHED = 200, 1e-14  # Newton steps to a place, and the distance [m] at which they end
-RANK = 1e-10  # of the largest singular value
+RANK = 1e-10  # of the largest singular value, or of the longest column
+VANISHING = 1e-3  # m, rad: length of the longest column below which a reading shows nothing
 
 
 @dataclass(frozen=True)
@@ -158,22 +159,21 @@ def _most_wanted(names: Sequence[str]) -> list[int]:
 
 def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[int]]:
     """Rank with the measurement's unknowns, singular-value gap, and columns independent of the preceding ones."""
-    free = own[:, np.linalg.norm(own, axis=0) > 0]
-    basis = np.linalg.qr(free / np.linalg.norm(free, axis=0))[0] if free.size else np.zeros((len(A), 0))
     both = np.concatenate([A, own], axis=1)
-    both = both[:, np.linalg.norm(both, axis=0) > 0]
-    if not both.size:
+    lengths = np.linalg.norm(both, axis=0)
+    is_shown = lengths > RANK * max(float(lengths.max(initial=0.0)), VANISHING)  # shorter ones are rounding
+    if not is_shown.any():
         return 0, float("inf"), set()
-    s = np.linalg.svd(both / np.linalg.norm(both, axis=0), compute_uv=False)
+    s = np.linalg.svd(both[:, is_shown] / lengths[is_shown], compute_uv=False)
     rank = int((s > RANK * s[0]).sum())
     gap = float(s[rank - 1] / max(s[rank], 1e-300)) if rank < len(s) else float("inf")
+    free = own[:, is_shown[A.shape[1] :]]
+    basis = np.linalg.qr(free / np.linalg.norm(free, axis=0))[0] if free.size else np.zeros((len(A), 0))
     chosen: set[int] = set()
-    for k in order:
-        column = A[:, k]
-        length = np.linalg.norm(column)
-        rest = column - basis @ (basis.T @ column)
+    for k in (k for k in order if is_shown[k]):
+        rest = A[:, k] - basis @ (basis.T @ A[:, k])
         rest = rest - basis @ (basis.T @ rest)
-        if length > 0 and np.linalg.norm(rest) > 1e-8 * length:
+        if np.linalg.norm(rest) > 1e-8 * lengths[k]:
             chosen.add(k)
             basis = np.concatenate([basis, (rest / np.linalg.norm(rest))[:, None]], axis=1)
     return rank, gap, chosen

@@ -17,6 +17,7 @@ from minertia.identification.campaigns.options import MEASURED, ROTATIONS, Measu
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.layout import Postures
 from minertia.identification.geometry.measures import KINDS, SamePointMeasure, ToolReadings
+from minertia.identification.geometry.ply import read_ply
 from minertia.identification.logs.bag_messages import ONLY, PLACE, TURN
 from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
 from minertia.identification.logs.readers import is_bag, open_log
@@ -29,6 +30,7 @@ SI = "SI"  # unit of columns in rad or m
 POSITION = "position_"  # before the name of a joint, in columns of bags
 STILL, STOP = 1e-3, 0.3  # rad or m, s: joints of a bag stand where they move less for that long
 WITH_UNIT = re.compile(r"(.*?)\s*[\[(](\w+)[\])]")  # a column with its unit
+PLY = ".ply"  # points, with the joints in a table of the same name beside it
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
 COMMANDED = ("q_cmd{j}", "q_ref{j}", "q_des{j}")  # names of commanded positions
@@ -68,7 +70,7 @@ def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
 class MeasurementTable:
     """One measurement file: values by column (empty cells are NaN), and labels for columns that group rows."""
 
-    def __init__(self, path: str | Path, columns: ColumnMap | None = None) -> None:
+    def __init__(self, path: str | Path, columns: ColumnMap | None = None, *, by_wrench: bool = False) -> None:
         self.path, self.notes, self.units = Path(path), list[str](), dict[str, str]()
         is_folder = is_bag(self.path)
         if not is_folder and not is_file(self.path):
@@ -76,14 +78,44 @@ class MeasurementTable:
         reading(self.path)
         self._cells = self._text_cells() if self.path.suffix.lower() in TEXT and not is_folder else None
         self._log, self._stops = None, dict[str, Array]()
-        if self._cells is not None:
-            self.names: tuple[str, ...] = tuple(self._cells)
+        self._beside: MeasurementTable | None = None
+        if self.path.suffix.lower() == PLY:
+            self._stops = read_ply(self.path)
+            self._beside = self._joints_beside()
+            self.names: tuple[str, ...] = (*self._stops, *(self._beside.names if self._beside else ()))
+        elif self._cells is not None:
+            self.names = tuple(self._cells)
+        elif by_wrench and (is_folder or self.path.suffix.lower() in BAGS):
+            self._stops = self._by_wrench(columns or ColumnMap())
+            self.names = tuple(self._stops)
         elif columns is not None and (is_folder or self.path.suffix.lower() in BAGS):
             self._stops = self._at_stops(replace(columns, pose_topic=columns.pose_topic or ONLY))
             self.names = tuple(self._stops)
         else:
             self._log = open_log(self.path, ColumnMap())
             self.names = self._log.names()
+
+    def _joints_beside(self) -> MeasurementTable | None:
+        """Table of the same name beside points, a row for each: joints and labels; None where there is none."""
+        found = [path for ending in TEXT if is_file(path := self.path.with_suffix(ending))]
+        if not found:
+            return None
+        table = MeasurementTable(found[0])
+        if len(table) != len(self):
+            raise RecordingError(f"'{found[0].name}' has {len(table)} rows for {len(self)} points", file=self.path)
+        self.units = table.units
+        return table
+
+    def _by_wrench(self, columns: ColumnMap) -> dict[str, Array]:
+        """Each wrench of a bag with the latest joint positions and the pose of its frame in tf."""
+        log = open_log(self.path, columns)
+        log.by_wrench()
+        names = log.names()
+        blocks = list(log.blocks(frozenset(names), 1_000_000))
+        found = {name: np.concatenate([b.columns[name] for b in blocks]) for name in names}
+        named = {name.removeprefix(POSITION): values for name, values in found.items()}
+        self.units = dict.fromkeys(named, SI)
+        return named
 
     def _at_stops(self, columns: ColumnMap) -> dict[str, Array]:
         """Mean joint positions and measured pose at each stop in a bag; readings in motion are excluded."""
@@ -157,7 +189,7 @@ class MeasurementTable:
     def numbers(self, names: Sequence[str]) -> Array:
         """Values of some columns (N, len(names)); NaN for empty cells."""
         if self._stops:
-            return np.column_stack([self._stops[name] for name in names])
+            return np.column_stack([self._column(name) for name in names])
         if self._cells is None:
             assert self._log is not None
             blocks = list(self._log.blocks(frozenset(names), 1_000_000))
@@ -165,6 +197,11 @@ class MeasurementTable:
         return np.column_stack(
             [[self._number(cell, name, k) for k, cell in enumerate(self._cells[name], 1)] for name in names]
         )
+
+    def _column(self, name: str) -> Array:
+        if name in self._stops or self._beside is None:
+            return self._stops[name]
+        return self._beside.numbers([name])[:, 0]
 
     def _number(self, cell: str, name: str, row: int) -> float:
         if not cell or cell.lower() in ("nan", "na", "-"):
@@ -178,6 +215,8 @@ class MeasurementTable:
         """Text of some columns, row by row."""
         if self._cells is not None:
             return list(zip(*(self._cells[name] for name in names), strict=True))
+        if self._beside is not None and set(names) <= set(self._beside.names):
+            return self._beside.labels(names)
         return [tuple(f"{value:g}" for value in row) for row in self.numbers(names)]
 
 

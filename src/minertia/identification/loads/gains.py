@@ -7,7 +7,7 @@ current alone, so fitting the currents (and not the torques gain_j current_j) is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from minertia.robot.inertia import from_com, symmetric
 from minertia.robot.robot import Robot
 
 ITERATIONS = 50
+GROUPS = 20  # of blocks that are left out in turn
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,24 @@ def sensor_gains(observation: Observation) -> DriveGains:
                 f"the gains of {', '.join(bad)} cannot be found from the sensor: these joints hardly move a load; "
                 "record a motion that accelerates and turns it, or give gains in [drive]"
             )
-        return _refined(observation, parts, T, beta, 1 / gains)
+        found = _refined(observation, parts, T, beta, 1 / gains)
+        spread = _left_out(observation, T, beta, 1 / found.gains)
+        return replace(found, deviations=np.maximum(found.deviations, spread))
+
+
+def _left_out(observation: Observation, T: Array, beta: Array, k: Array) -> Array:
+    """Jackknife deviations of the gains over blocks of the logs.
+
+    Errors of accelerations are common to all efforts of a sample, also to those of precise sensors.
+    """
+    blocks = observation.blocks @ T
+    groups = np.array_split(np.arange(len(blocks)), min(GROUPS, len(blocks)))
+    found = []
+    for own in groups:
+        kept = np.setdiff1d(np.arange(len(blocks)), own)
+        parts = triangle(np.moveaxis(blocks[kept], 1, 0).reshape(blocks.shape[1], -1, blocks.shape[-1]))
+        found.append(1 / _converged(parts, observation.samples, beta, k)[1])
+    return np.asarray(np.sqrt(len(found) - 1) * np.std(found, axis=0))
 
 
 def refuse_one_load(robot: Robot) -> None:
@@ -158,20 +176,7 @@ def _start(parts: Array, n: int) -> tuple[Array, Array]:
 def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array) -> DriveGains:
     """Gauss-Newton fit of beta and all gains together, with efforts weighted by their residuals."""
     p, n = len(beta), len(k)
-    sigma = np.ones(len(parts))
-    for _ in range(ITERATIONS):
-        J, r = np.zeros((0, p + n)), np.zeros(0)
-        for j, R in enumerate(parts):
-            rows, rest = _linearised(R, j, beta, k)
-            least = max(1e-12 * float(np.linalg.norm(R[:, -1])), 1e-300)
-            sigma[j] = max(float(np.linalg.norm(rest)) / np.sqrt(problem.samples), least)
-            J, r = np.concatenate([J, rows / sigma[j]]), np.concatenate([r, rest / sigma[j]])
-        lengths = np.linalg.norm(J, axis=0)
-        lengths = np.where(lengths > 0, lengths, 1.0)
-        step = np.linalg.lstsq(J / lengths, r, rcond=1e-10)[0] / lengths
-        beta, k = beta + step[:p], k + step[p:]
-        if np.all(np.abs(step[p:]) < 1e-9 * np.abs(k)):
-            break
+    beta, k, J, lengths, sigma = _converged(parts, problem.samples, beta, k)
     _, s, Vt = np.linalg.svd(J / lengths, full_matrices=False)
     shown = s > 1e-10 * s[0]  # an arm need not show all of a load
     inv = (Vt[shown].T / s[shown]) / lengths[:, None]
@@ -180,6 +185,26 @@ def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array
     widths = spread_of(_rows(problem, T, beta, k, sigma), [log.samples for log in problem.logs], inv, seen)
     deviation = widths.inflation[p:] * np.sqrt(np.diag(widths.white)[p:])
     return DriveGains(problem.row_names[:n], 1 / k, deviation / k**2)
+
+
+def _converged(parts: Array, samples: int, beta: Array, k: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """beta and 1 / gains after Gauss-Newton steps; Jacobian, its column lengths, and noise level of each effort."""
+    p, n = len(beta), len(k)
+    sigma = np.ones(len(parts))
+    for _ in range(ITERATIONS):
+        J, r = np.zeros((0, p + n)), np.zeros(0)
+        for j, R in enumerate(parts):
+            rows, rest = _linearised(R, j, beta, k)
+            least = max(1e-12 * float(np.linalg.norm(R[:, -1])), 1e-300)
+            sigma[j] = max(float(np.linalg.norm(rest)) / np.sqrt(samples), least)
+            J, r = np.concatenate([J, rows / sigma[j]]), np.concatenate([r, rest / sigma[j]])
+        lengths = np.linalg.norm(J, axis=0)
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        step = np.linalg.lstsq(J / lengths, r, rcond=1e-10)[0] / lengths
+        beta, k = beta + step[:p], k + step[p:]
+        if np.all(np.abs(step[p:]) < 1e-9 * np.abs(k)):
+            break
+    return beta, k, J, lengths, sigma
 
 
 def _linearised(R: Array, j: int, beta: Array, k: Array) -> tuple[Array, Array]:

@@ -104,6 +104,7 @@ def _text(raw: bytes, at: int) -> tuple[str, int]:
 # ----------------------------------------------------------------------------------------------------- other messages
 
 
+Pose = tuple[Sequence[float], Sequence[float]]  # position [m] and quaternion x y z w
 MOST = 1000  # numbers of one message
 MOTORS, ORDERS = "motor_state", "motor_cmd"  # what Unitree's LowState and LowCmd hold
 MOTOR_FIELDS = (("q", "q"), ("dq", "dq"), ("tau_est", "tau"))
@@ -202,6 +203,67 @@ def pose_numbers(message: Any, frame: str | None) -> Numbers | None:
         place, turn = pose.position, pose.orientation
     values = (*(float(getattr(place, a)) for a in "xyz"), *(float(getattr(turn, a)) for a in "xyzw"))
     return Numbers((*PLACE, *TURN), values)
+
+
+WRENCH = "WrenchStamped"
+FORCE = ("fx", "fy", "fz", "tx", "ty", "tz")  # columns of wrenches [N, N m]
+SENSOR_POSE = ("px", "py", "pz", "qx", "qy", "qz", "qw")  # columns of the pose of a wrench's frame in tf
+
+
+def is_wrench(kind: str) -> bool:
+    """Whether a message type contains wrenches."""
+    return kind.rpartition("/")[2] == WRENCH
+
+
+def wrench_numbers(message: Any, prefix: str = "") -> Numbers:
+    """Force and moment of a wrench, with names fx fy fz tx ty tz after a prefix."""
+    force, torque = message.wrench.force, message.wrench.torque
+    values = (*(float(getattr(force, a)) for a in "xyz"), *(float(getattr(torque, a)) for a in "xyz"))
+    return Numbers(tuple(f"{prefix}{name}" for name in FORCE), values)
+
+
+class TransformTree:
+    """Latest transforms of tf, by child frame, and poses of frames in the root of their tree."""
+
+    def __init__(self) -> None:
+        self.parents: dict[str, tuple[str, Pose]] = {}
+
+    def told(self, message: Any) -> None:
+        """Store the transforms of a message."""
+        for one in message.transforms:
+            place, turn = one.transform.translation, one.transform.rotation
+            found = [float(getattr(place, a)) for a in "xyz"], [float(getattr(turn, a)) for a in "xyzw"]
+            self.parents[one.child_frame_id] = one.header.frame_id, found
+            if len(self.parents) > MOST:
+                raise ValueError("tf has too many frames")
+
+    def pose(self, frame: str) -> Numbers | None:
+        """Position and quaternion of a frame in the root; None for a frame that tf does not contain."""
+        if frame not in self.parents:
+            return None
+        place, turn, seen = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], set[str]()
+        while frame in self.parents and frame not in seen:
+            seen.add(frame)
+            frame, (p, q) = self.parents[frame]
+            place = [a + b for a, b in zip(p, _rotated(q, place), strict=True)]
+            turn = _product(q, turn)
+        return Numbers(SENSOR_POSE, (*place, *turn))
+
+
+def _product(a: Sequence[float], b: Sequence[float]) -> list[float]:
+    """Product of two quaternions x y z w."""
+    (ax, ay, az, aw), (bx, by, bz, bw) = a, b
+    return [
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+        aw * bw - ax * bx - ay * by - az * bz,
+    ]
+
+
+def _rotated(q: Sequence[float], v: Sequence[float]) -> list[float]:
+    """Vector turned by a unit quaternion x y z w."""
+    return _product(_product(q, [*v, 0.0]), [-q[0], -q[1], -q[2], q[3]])[:3]
 
 
 def _named(names: Any, values: Any) -> Numbers:

@@ -47,6 +47,10 @@ class LogFile(abc.ABC):
         """Set the test for the robot's columns, for files that contain several sets of columns."""
         return None
 
+    def by_wrench(self) -> None:
+        """Make each wrench a row, in files of messages."""
+        return None
+
     def assumed(self) -> tuple[str, ...]:
         """Messages on assumptions about what the file format does not specify."""
         return ()

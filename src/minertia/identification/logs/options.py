@@ -179,6 +179,9 @@ class ColumnMap(Declared):
         otherwise="the only one with positions of all joints of the robot",
     )
     command_topic: str | None = option(None, "Topic of a bag's commanded positions.", otherwise="none is read")
+    wrench_topic: str | None = option(
+        None, "Topic of a bag's wrenches.", otherwise="all; their columns have the topic as prefix if there are several"
+    )
     pose_topic: str | None = option(
         None,
         "Topic of a bag's measured poses: poses, points, transforms or tf.",

@@ -3,7 +3,8 @@
 The order of joints in a message is chosen by the publisher, so columns are position_<joint>,
 velocity_<joint> and effort_<joint>.  With a topic of commands each state gets the latest command before
 it; states before the first command are dropped.  With a topic of measured poses there is one row per
-pose, with the latest joint state.
+pose, with the latest joint state.  Wrenches are columns of the next joint states, or rows with the pose of
+their frame in tf.
 
 Resources are limited when a bag is read: rosbags unpacks whatever a file contains, and SQLite evaluates any
 view. An MCAP chunk of a few kilobytes can expand to gigabytes, a database can contain an endless view in
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,16 @@ from minertia.identification.logs.bag_messages import (
     Layout,
     Numbers,
     Packed,
+    TransformTree,
     command_numbers,
     is_motors,
     is_pose,
+    is_wrench,
     layout_of,
     motor_numbers,
     pose_numbers,
     stamp_of,
+    wrench_numbers,
 )
 from minertia.identification.logs.file import BLOCK_BYTES, Block, LogFile
 from minertia.io.arrays import Array
@@ -195,6 +199,11 @@ class BagLog(LogFile):
         self._names: tuple[str, ...] | None = None
         self._topic: str | None = columns.topic
         self._fits: Callable[[Collection[str]], bool] | None = None
+        self._by_wrench = False
+
+    def by_wrench(self) -> None:
+        """Make each wrench a row, with the latest joint state and the pose of its frame in tf."""
+        self._by_wrench = True
 
     def look_for(self, fits: Callable[[Collection[str]], bool]) -> None:
         """Set the test that selects among several topics by their columns."""
@@ -245,23 +254,34 @@ class BagLog(LogFile):
             bound_unpacking()
             meter = Meter(check_bag(bag))
             with rosbags.AnyReader([bag], default_typestore=store) as reader:
-                states, orders, poses = self._connections(reader), self._commands(reader), self._poses(reader)
-                rows = _BagRows(self, reader, bool(orders))
-                for connection, time, raw in reader.messages(connections=[*states, *orders, *poses]):
-                    raw = bytes(raw)
-                    meter.take(len(raw))
-                    if connection in orders:
-                        rows.told(raw, connection.msgtype)
-                    elif connection in poses:
-                        yield from rows.measured(raw, connection.msgtype, time)
-                    elif poses:
-                        rows.state = rows.row(raw, connection.msgtype, time)
-                    elif rows.is_begun:
-                        yield rows.row(raw, connection.msgtype, time)
+                yield from self._rows(reader, meter)
         except MinertiaError:
             raise
         except Exception as err:  # whatever a broken bag makes its readers raise
             raise self.fail(f"the bag cannot be read ({str(err)[:160] or err.__class__.__name__})") from None
+
+    def _rows(self, reader: Any, meter: Meter) -> Iterator[tuple[int, Layout | Packed, bytes]]:
+        """Rows of an open bag."""
+        states, orders, poses = self._connections(reader), self._commands(reader), self._poses(reader)
+        wrenches = self._wrenches(reader)
+        frames = [c for c in reader.connections if self._by_wrench and c.msgtype.endswith("/TFMessage")]
+        rows = _BagRows(self, reader, bool(orders), {c.topic: _prefix(c.topic, wrenches) for c in wrenches})
+        others = [c for c in frames if c not in poses]
+        for connection, time, raw in reader.messages(connections=[*states, *orders, *poses, *wrenches, *others]):
+            raw, kind = bytes(raw), connection.msgtype
+            meter.take(len(raw))
+            if connection in frames:
+                rows.tree.told(reader.deserialize(raw, kind))
+            elif connection in wrenches:
+                yield from rows.sensed(raw, connection, time, is_row=self._by_wrench)
+            elif connection in orders:
+                rows.told(raw, kind)
+            elif connection in poses:
+                yield from rows.measured(raw, kind, time)
+            elif poses or self._by_wrench:
+                rows.state = rows.row(raw, kind, time)
+            elif rows.is_begun:
+                yield rows.row(raw, kind, time)
 
     def _bag(self) -> Path:
         """Folder of the bag that a file belongs to; an MCAP file without one is returned itself."""
@@ -274,6 +294,8 @@ class BagLog(LogFile):
         topics = sorted({c.topic for c in states})
         if self._topic is not None:
             topics = [topic for topic in topics if topic == self._topic]
+        if not topics and self._by_wrench:
+            return []
         if not topics:
             there = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})[:20]
             where = "" if self._topic is None else f" in topic '{self._topic}'"
@@ -323,6 +345,21 @@ class BagLog(LogFile):
             raise self.fail(f"there is no topic '{wanted}' for commands; the bag has: {', '.join(there)}")
         return found
 
+    def _wrenches(self, reader: Any) -> list[Any]:
+        """Connections of the requested topic of wrenches, or of all."""
+        wanted = self.map.wrench_topic
+        found = [c for c in reader.connections if is_wrench(c.msgtype) and wanted in (None, c.topic)]
+        topics = sorted({c.topic for c in found})
+        if wanted is not None and not found:
+            there = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})[:20]
+            raise self.fail(f"there is no topic '{wanted}' with wrenches; the bag has: {', '.join(there)}")
+        if self._by_wrench and len(topics) != 1:
+            what = (
+                f"wrenches are in {len(topics)} topics ({', '.join(topics)})" if topics else "the bag has no wrenches"
+            )
+            raise self.fail(f'{what}; choose one with wrench_topic = "..." in [columns]')
+        return found
+
     def _poses(self, reader: Any) -> list[Any]:
         """Connections of the requested topic of measured poses."""
         wanted = self.map.pose_topic
@@ -338,11 +375,22 @@ class BagLog(LogFile):
         return [c for c in found if c.topic == own[0]]
 
 
-class _BagRows:
-    """Conversion of messages to rows: known layouts, and the latest command."""
+def _prefix(topic: str, wrenches: Sequence[Any]) -> str:
+    """Prefix of the columns of a topic of wrenches; none for an only one."""
+    is_only = len({c.topic for c in wrenches}) == 1
+    return "" if is_only else f"{topic.strip('/').replace('/', '_')}_"
 
-    def __init__(self, log: BagLog, reader: Any, is_commanded: bool) -> None:
+
+class _BagRows:
+    """Conversion of messages to rows: known layouts, the latest command, wrenches and transforms.
+
+    prefixes: prefix of the columns of each topic of wrenches.
+    """
+
+    def __init__(self, log: BagLog, reader: Any, is_commanded: bool, prefixes: Mapping[str, str] | None = None) -> None:
         self.log, self.reader, self.is_commanded = log, reader, is_commanded
+        self.prefixes, self.tree = prefixes or {}, TransformTree()
+        self.wrenches: dict[str, Numbers] = {}
         self.command: Numbers | None = None
         self.state: tuple[int, Layout | Packed, bytes] | None = None  # the latest, where rows are measured poses
         self.layouts: list[Layout] = []
@@ -364,11 +412,31 @@ class _BagRows:
             _, layout, state = self.state
             yield time, self._behind(layout, numbers.names), state + numbers.raw
 
+    def sensed(
+        self, raw: bytes, connection: Any, time: int, *, is_row: bool
+    ) -> Iterator[tuple[int, Layout | Packed, bytes]]:
+        """Store a wrench; is_row: yield it with the latest joint state and the pose of its frame in tf."""
+        message = self.reader.deserialize(raw, connection.msgtype)
+        numbers = wrench_numbers(message, self.prefixes[connection.topic])
+        if not is_row:
+            self.wrenches[connection.topic] = numbers
+            return
+        pose = self.tree.pose(message.header.frame_id)
+        stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+        layout, data = (None, b"") if self.state is None else self.state[1:]
+        for part in (numbers, pose):
+            if part is not None:
+                layout, data = self._behind(layout, part.names), data + part.raw
+        assert layout is not None
+        yield stamp or time, layout, data
+
     def row(self, raw: bytes, kind: str, time: int) -> tuple[int, Layout | Packed, bytes]:
-        """Time [ns], layout and bytes of a state, with the latest command."""
+        """Time [ns], layout and bytes of a state, with the latest command and wrenches."""
         stamp, layout, raw = self._motors(raw, kind) if is_motors(kind) else self._joints(raw)
         if self.command is not None:
             layout, raw = self._behind(layout, self.command.names), raw + self.command.raw
+        for own in self.wrenches.values():
+            layout, raw = self._behind(layout, own.names), raw + own.raw
         return stamp or time, layout, raw
 
     def _motors(self, raw: bytes, kind: str) -> tuple[int, Layout | Packed, bytes]:

@@ -75,7 +75,7 @@ def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> SensorPoses:
         raise InputError(f"{log.name} is not a file: wrenches are read from files, one row per pose")
     if log.start is not None or log.stop is not None or log.load is not None:
         raise InputError(f"{log.name}: a file of poses is used whole; remove the time range or the payload")
-    table = MeasurementTable(log.file)
+    table = MeasurementTable(log.file, campaign.map, by_wrench=True)
     names = options.columns or _found(table)
     table.require(names, "the wrench")
     wrench = table.numbers(names)

@@ -1,0 +1,1 @@
+"""What a user of each rival writes, and rivals that are an algorithm of the literature."""
