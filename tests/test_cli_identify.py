@@ -49,9 +49,29 @@ def identified(arm, tmp_path_factory) -> tuple[dict, Path]:
 # ---------------------------------------------------------------------- identify
 
 
+def test_every_option_of_automatic_choices_is_listed(identified):
+    data, out = identified
+    choices = data["choices"]
+    assert {c["choice"] for c in choices} == {"cut-off", "effects", "estimator"}
+    assert [c["option"] for c in choices if c["choice"] == "estimator" and c["selected"]] == [data["estimator"]]
+    assert all(c["selected"] != bool(c["reason"]) for c in choices)
+    added = [c["gain"] for c in choices if c["selected"] and " at " in c["option"]]
+    assert added == [step["gain"] for step in data["ladder"]["steps"]]
+    (section,) = page_data((out / "report.html").read_text(encoding="utf-8"))["view"]["sections"]
+    assert section["title"] == "Automatic choices" and len(section["rows"]) == len(choices)
+
+
+def test_explain_prints_what_was_tried(arm):
+    words = ("identify", "arm.urdf", "a.csv", "--effects", "viscous,coulomb", "--cutoff", "8")
+    explained = inside.command([*words, "--explain"], arm)
+    assert explained.returncode == 0, explained.stderr
+    told = explained.stdout.partition("Automatic choices")[2]
+    assert "wls" in told and "selected" in told and "cut-off" not in told.partition("choice ")[2]
+
+
 def test_result_has_the_promised_keys(identified):
     data, _ = identified
-    assert set(data) == KEYS | {"exports"} and data["robot"] == "arm" and data["estimator"] == "wls"
+    assert set(data) == KEYS | {"choices", "exports"} and data["robot"] == "arm" and data["estimator"] == "wls"
     assert all(set(p) == VALUE_KEYS for p in data["parameters"])
     assert data["count"] == len(data["parameters"]) + len(data["not_excited"])
     assert set(data["training"]) == {"relative", "rmse", "per_joint"}
@@ -470,7 +490,7 @@ def run_campaign(run, name, *more):
 def test_real_logs_reach_their_reference(run, name, tmp_path):
     reference = tomllib.loads((SHARED / "data" / "evaluation.toml").read_text())[name]["reference"]
     data = run_campaign(run, name, "--out", tmp_path / "out")
-    assert set(data) == KEYS | {"exports"}
+    assert set(data) - {"choices"} == KEYS | {"exports"}  # choices: only where the campaign leaves one open
     grade, joints = GRADES.get(name, ("good", []))
     assert data["verdict"]["grade"] == grade, data["verdict"]["reasons"][0]
     assert data["verdict"]["good"] == (grade == "good")

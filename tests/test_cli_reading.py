@@ -20,7 +20,7 @@ from tests.arm import recorded_arm
 from tests.conftest import Run
 from tests.test_cli_width import QUICK
 
-ROBOT = {"--base", "--gravity", "--hold"}
+ROBOT = {"--base", "--gravity", "--hold", "--prim"}
 LOG = {"--topic", "--gains", "--columns", "--drop-torn"}
 READS = {
     **dict.fromkeys(("base", "show", "convert", "rehearse", "run", "generate", "count"), ROBOT),
@@ -28,9 +28,12 @@ READS = {
     **dict.fromkeys(("validate", "watch"), LOG),  # the model has its robot
     **dict.fromkeys(("calibrate", "wrench"), ROBOT | {"--columns"}),  # tables of poses: no bags, no efforts
     # no robot and no log of their own: a list, models, and stores whose types say how logs are read
-    **dict.fromkeys(("robots", "compare", "sample", "studio", "demo", "doctor"), set[str]()),
+    **dict.fromkeys(("robots", "compare", "score", "sample", "studio", "demo", "doctor"), set[str]()),
     **dict.fromkeys(
-        (f"fleet {name}" for name in ("add", "compact", "check", "drift", "report", "alarm", "event", "publish")),
+        (
+            f"fleet {name}"
+            for name in ("add", "compact", "check", "drift", "report", "alarm", "event", "publish", "prune", "migrate")
+        ),
         set[str](),
     ),
     "fleet fit": {"--columns"},  # another option: which columns of the records are fitted
@@ -55,8 +58,8 @@ def test_commands_that_read_the_same_have_the_same_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "name"), [(RobotOptions, "base"), (RobotOptions, "gravity"), (RobotOptions, "hold"), (ColumnMap, "topic"),
-                      (ColumnMap, "drop_torn"), (Drive, "gains")]
+    ("cls", "name"), [(RobotOptions, "base"), (RobotOptions, "gravity"), (RobotOptions, "hold"), (RobotOptions, "prim"),
+                      (ColumnMap, "topic"), (ColumnMap, "drop_torn"), (Drive, "gains")]
 )  # fmt: skip
 def test_one_declaration_has_their_help(cls: type, name: str) -> None:
     one = option_of(cls, name)

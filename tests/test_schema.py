@@ -382,7 +382,7 @@ def entries(one: Option) -> st.SearchStrategy[Any]:
 
 APART = {"logs": ("train", "validate"), "model": ("effects", "fix", "prior"), "estimator": ("name",),
          "": ("joints", "sensor")}  # fmt: skip
-ROBOT = ("format", "robot", "base", "hold")
+ROBOT = ("format", "robot", "base", "hold", "prim")
 CHOSEN = {
     ("model", "effects"): st.sampled_from([[], ["FV", "FC2"], ["rotor"], [{"kind": "spring", "rest": 0.5}]]),
     ("model", "fix"): st.dictionaries(st.sampled_from(["M1", "FC2"]), st.floats(-5, 5)),

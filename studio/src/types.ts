@@ -362,7 +362,7 @@ export interface FleetView {
   last: string;
   days: number;
   shades: Record<string, string>;
-  robots: { name: string; alarms: number; days: string[] }[];
+  robots: { name: string; alarms: number; days: string[]; type: string; line: string; program: string }[];
   alarms: FleetAlarmData[];
   watch: FleetAlarmData[];
   not_judged: string[][];

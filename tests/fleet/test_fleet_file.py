@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from minertia.fleet.fleet_file import read_fleet
+from minertia.fleet.fleet_file import FleetRobot, read_fleet
 from minertia.fleet.options import FleetEntries, RobotEntry, TypeEntries
 from minertia.fleet.record import TYPES
 from minertia.fleet.sources import LogSource
+from minertia.fleet.stored_types import StoredFleet, fleet_text, parsed_fleet
 from minertia.io.errors import MinertiaError
 from minertia.io.schema import keys_of
 from tests.fleet.small import FLEET, small_fleet
@@ -76,3 +77,9 @@ def test_every_key_and_column_is_on_the_page() -> None:
     words = set(re.findall(r"\w+", (Path(__file__).parents[2] / "docs" / "fleets.md").read_text(encoding="utf-8")))
     assert {key for kind in (FleetEntries, TypeEntries, RobotEntry) for key in keys_of(kind)} <= words
     assert {name for name in TYPES if name != "stretch_R_samples"} <= words
+
+
+def test_lines_are_kept_in_the_store() -> None:
+    """Pages group robots by line; a store knows it without the fleet file."""
+    robots = (FleetRobot("line3-*", "arm", None, "line 3"), FleetRobot("spare", "arm"))
+    assert parsed_fleet(fleet_text(StoredFleet({"arm": "k"}, robots))).robots == robots

@@ -155,6 +155,7 @@ def test_the_page_tells_all_and_asks_nobody(found: FleetDrift, store: Path) -> N
     assert chart["span"][0] < chart["span"][1] and chart["edges"] == ["at most", "at least"]
     (strip,) = [block["strip"] for block in blocks if "strip" in block]
     assert "e3" in strip["robots"][0]["days"] and strip["robots"][0]["alarms"] == 1
+    assert strip["robots"][0]["type"] == "arm" and strip["robots"][0]["line"] == ""
 
 
 @pytest.mark.slow

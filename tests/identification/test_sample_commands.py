@@ -83,4 +83,4 @@ def test_a_real_quadruped_stays_in_its_band(fitted, kept):
     narrowest = 2 * np.quantile(off, 0.95, axis=0).mean()
     covered, width = (summary([bands])["prediction"][key] for key in ("covered", "width"))
     print(fitted, covered, width / narrowest)
-    assert 0.92 <= covered <= 0.995 and width < 1.3 * narrowest
+    assert 0.92 <= covered <= 0.98 and width < 1.3 * narrowest

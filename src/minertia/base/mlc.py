@@ -12,8 +12,9 @@ from __future__ import annotations
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub
 from minertia.algebra.vec3 import Vec
-from minertia.base.closed_form import Forms, rotor_partner, unit_forms
+from minertia.base.closed_form import rotor_partner, unit_forms
 from minertia.base.geometry import Axes
+from minertia.base.islands import Forms
 from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.inertia import transport
 from minertia.robot.parameters import LINK_SYMBOLS, split_name

@@ -14,14 +14,15 @@ from minertia.cli.limits import Floor, Limits, SelfCollision, read_limits
 from minertia.cli.motions import Delivery, deliver, deliver_sweeps
 from minertia.cli.options import AsJson, Force, RobotName, Snap, option, read_given, refuse_stated
 from minertia.cli.pages import Pdf, check_pages, print_page
-from minertia.cli.terminal import diagnose
+from minertia.cli.terminal import diagnose, say, say_json
 from minertia.excitation.exports.options import MotionFiles
-from minertia.excitation.options import MotionSearch, MotionShape, Optimality
+from minertia.excitation.options import MotionSearch, MotionShape, Optimality, SensorPoseOptions
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import MinertiaError
 from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
+    from minertia.excitation.limits import MotionLimits
     from minertia.excitation.optimise import Progress
     from minertia.excitation.trajectory import Trajectory
     from minertia.robot.robot import Robot
@@ -53,6 +54,7 @@ def excite(
     files: MotionFiles,
     reading: ColumnMap,
     how: RobotOptions,
+    rest: SensorPoseOptions,
     out: MotionFolder = Path("excitation"),
     limits: Limits = None,
     floor: Floor = None,
@@ -73,6 +75,11 @@ def excite(
     check_pages(None, pdf, force=force)
     given = _moving_robot(robot, how, snap)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
+    if rest.sensor is not None:
+        if bounds is None:
+            raise MinertiaError(f"'{given.name}' has a floating base; poses are planned for a fixed one (--base fixed)")
+        _deliver_poses(given, rest, bounds, out, force=force, as_json=as_json)
+        return
     _check_origin(given, search.come_from)
     delivery = Delivery(out, files, search.come_from, force, as_json)
     if sweeps:
@@ -96,6 +103,27 @@ def excite(
     print_page(out / "excitation.html", pdf, force=force)
     if found.interrupted:  # what follows this command must not go on as if it had been left to its end
         raise KeyboardInterrupt
+
+
+def _deliver_poses(
+    robot: Robot, rest: SensorPoseOptions, bounds: MotionLimits, out: Path, *, force: bool, as_json: bool
+) -> None:
+    """Plan and write poses of a sensor."""
+    from minertia.excitation.sensor_poses import plan_sensor_poses
+    from minertia.io.files import make_folder
+
+    assert rest.sensor is not None
+    found = plan_sensor_poses(robot, rest.sensor, rest.poses, bounds)
+    make_folder(out)
+    found.save(out / "poses.csv", force=force)
+    if as_json:
+        say_json(found.to_dict())
+        return
+    mass, centre = found.deviations
+    say(
+        f"{len(found.q)} poses of {found.frame} in {out / 'poses.csv'}: standard deviations for a tool of 1 kg on a "
+        f"sensor with noise of 0.1 N and 5 mN m: {1e3 * mass:.2g} g, {1e3 * centre:.2g} mm"
+    )
 
 
 def _moving_robot(name: str, how: RobotOptions, snap: float | None) -> Robot:

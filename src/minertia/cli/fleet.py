@@ -10,7 +10,7 @@ import typer
 from minertia.cli.options import AsJson
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json
-from minertia.fleet.options import AddOptions
+from minertia.fleet.options import AddOptions, PruneOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +126,51 @@ def check(store: Store, exit_zero: ExitZero = False, as_json: AsJson = False) ->
     _end(bool(found.faults), exit_zero)
 
 
-FLEET_COMMANDS = (add, compact, check)
+def prune(store: Store, options: PruneOptions, as_json: AsJson = False) -> None:
+    """Delete records of monitored days that are older than some days; training days are kept.
+
+    Drift reports continue from their stored state.  Fits use the remaining records.
+    """
+    from minertia.fleet.fleet import Fleet
+
+    done = Fleet.open(store).prune(options.keep, superseded=options.superseded)
+    if as_json:
+        say_json({"format": FORMAT, "store": store, "old": done.old, "superseded": done.superseded})
+    else:
+        say(f"{store}: {done.old} old records deleted, {done.superseded} of earlier settings")
+
+
+def migrate(
+    fleet_file: Annotated[
+        Path, typer.Option("--fleet", metavar="FLEET.toml", help="Fleet file with the changed settings.",
+                           show_default=False),
+    ],
+    store: Store,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Number of worker processes.", show_default=False)
+    ] = None,
+    exit_zero: ExitZero = False,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Read the logs of a store again after a filter, gain or column of their type has changed.
+
+    Exit code 1 if logs have faults or are gone; records of these logs keep their earlier settings.
+    """
+    from minertia.fleet.fleet import Fleet
+    from minertia.fleet.fleet_file import read_fleet
+
+    with progress(PARTS) as tell:
+        done, gone = Fleet.open(store, read_fleet(fleet_file)).migrate(workers, tell)
+    if as_json:
+        say_json({**_added_data(done, store), "gone": gone})
+    else:
+        _say_added(done, store)
+        for name in gone:
+            say(f"gone: {name}")
+    _end(bool(done.faults or gone), exit_zero)
+
+
+FLEET_COMMANDS = (add, compact, check, prune, migrate)
 
 
 def _end(has_faults: bool, exit_zero: bool) -> None:

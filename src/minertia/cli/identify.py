@@ -11,7 +11,7 @@ import typer
 
 from minertia.cli.campaigns import Columns, campaign_command, map_for, say_findings
 from minertia.cli.logs import is_log
-from minertia.cli.options import AsJson, Force, finite
+from minertia.cli.options import AsJson, Force
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.sample import validated_as_samples
@@ -20,6 +20,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.io.documents import json_document
 from minertia.io.errors import InputError
 from minertia.robot.options import ExportOptions
+from minertia.simulation.options import ValidationOptions
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -48,19 +49,33 @@ def identify(
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Print every option that automatic choices tried, its gain, and the reason."),
+    ] = False,
 ) -> None:
     """Identify a robot's dynamic parameters from measured logs, with confidence intervals and a verdict.
 
     A log needs time, positions and efforts of every joint; velocities are optional.  Without efforts, commanded
     positions suffice: the parameters are then estimated by closed-loop output error with simulated position servos.
     """
-    run_identification(asked, out, pdf, exports.export, force=force, as_json=as_json)
+    run_identification(asked, out, pdf, exports.export, force=force, as_json=as_json, explain=explain)
 
 
 def run_identification(
-    asked: Campaign, out: Path | None, pdf: Path | None, exports: Sequence[str] = (), *, force: bool, as_json: bool
+    asked: Campaign,
+    out: Path | None,
+    pdf: Path | None,
+    exports: Sequence[str] = (),
+    *,
+    force: bool,
+    as_json: bool,
+    explain: bool = False,
 ) -> None:
-    """Run the identification that a campaign specifies, of any kind; write and print the result."""
+    """Run the identification that a campaign specifies, of any kind; write and print the result.
+
+    explain: also print every option of automatic choices.
+    """
     from minertia.identification.identify import identify as identified
 
     if pdf is not None and out is None:
@@ -80,7 +95,7 @@ def run_identification(
     if as_json:
         say_json(result.to_dict() if out is None else json_document((out / "result.json").read_text(encoding="utf-8")))
     else:
-        _say_result(result)
+        _say_result(result, explain)
     say_notes(notes, file=sys.stderr)
     if out is not None:
         diagnose(f"wrote {out}")
@@ -99,28 +114,7 @@ def validate(
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to validate on.", show_default=False)],
     reading: ColumnMap,
     columns: Columns = None,
-    band: Annotated[
-        float | None,
-        typer.Option(
-            "--band",
-            metavar="LEVEL",
-            help="With samples of a model: probability of the prediction bands; default: 0.95.",
-            callback=finite,
-            show_default=False,
-        ),
-    ] = None,
-    simulator: Annotated[
-        str | None,
-        typer.Option(
-            "--in",
-            metavar="mujoco",
-            help="For servo models: simulate the logs in MuJoCo with its own integrator.",
-            show_default=False,
-        ),
-    ] = None,
-    step: Annotated[
-        float, typer.Option("--step", metavar="S", help="Time step of MuJoCo [s], with --in mujoco.", callback=finite)
-    ] = 1e-3,
+    how: ValidationOptions = ValidationOptions(),
     html: Html = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -129,38 +123,48 @@ def validate(
     """Validate an identified model by predicting logs, with the settings of its identification logs."""
     from minertia.identification.evidence.verdict import grade_of
     from minertia.identification.model_file import read_model
-    from minertia.identification.validate import predict_logs
-    from minertia.report.pages import validation_page
 
-    if validated_as_samples(model, logs, band, (columns, reading, simulator, html or pdf), as_json=as_json):
+    if validated_as_samples(model, logs, how, (columns, reading), with_page=bool(html or pdf), as_json=as_json):
         return
     if is_log(model):
         raise InputError(f"the first argument must be a model.toml written by identify, but '{model}' is a log")
     known = read_model(model)
     check_pages(html, pdf, force=force)
-    if (html or pdf) and simulator is not None:
+    if (html or pdf) and how.simulator is not None:
         raise InputError("a simulation in another simulator has no report page; use --json, or omit --in")
     with progress(2 * len(logs) + 1) as tell:
         mapping = map_for(known, columns, reading)
-        if simulator is not None:
-            found = _in_simulator(known, logs, mapping, (simulator, step), tell)
+        if how.simulator is not None:
+            from minertia.simulation.commanded_plant import validate_in_mujoco
+
+            found = validate_in_mujoco(known, logs, step=how.step, columns=mapping, tell=tell)
         else:
-            predicted = predict_logs(known, logs, columns=mapping, tell=tell)
-            found = tuple(log.residuals for log in predicted)
-            if html or pdf:
-                write_pages(validation_page(known, model, predicted), html, pdf, force=force)
+            found = _predicted(known, model, logs, mapping, (html, pdf, force), tell)
     if as_json:
-        say_json(
-            {
-                "format": FORMAT,
-                "robot": known.robot.name,
-                "model": model,
-                "grade": grade_of(known.evidence.get("verdict", {})),
-                "validation": [r.to_dict() for r in found],
-            }
-        )
+        data = {"format": FORMAT, "robot": known.robot.name, "model": model}
+        grade = grade_of(known.evidence.get("verdict", {}))
+        say_json({**data, "grade": grade, "validation": [r.to_dict() for r in found]})
         return
     _say_validated(known, found)
+
+
+def _predicted(
+    known: Model,
+    model: str,
+    logs: list[str],
+    columns: ColumnMap | None,
+    pages: tuple[Path | None, Path | None, bool],
+    tell: Any,
+) -> tuple[Residuals, ...]:
+    """Residuals of predicted logs; pages: files of the page and its PDF, if any, and whether they are replaced."""
+    from minertia.identification.validate import predict_logs
+    from minertia.report.pages import validation_page
+
+    html, pdf, force = pages
+    predicted = predict_logs(known, logs, columns=columns, tell=tell)
+    if html or pdf:
+        write_pages(validation_page(known, model, predicted), html, pdf, force=force)
+    return tuple(log.residuals for log in predicted)
 
 
 def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
@@ -181,20 +185,7 @@ def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
             say(f"- {title}: {remark}")
 
 
-def _in_simulator(
-    model: Model, logs: list[str], columns: ColumnMap | None, how: tuple[str, float], tell: Any
-) -> tuple[Residuals, ...]:
-    """Residuals of logs in a simulator; how: its name and time step [s]."""
-    from minertia.io.errors import UnknownName
-    from minertia.simulation.commanded_plant import validate_in_mujoco
-
-    simulator, step = how
-    if simulator != "mujoco":
-        raise UnknownName("simulator", simulator, ("mujoco",))
-    return validate_in_mujoco(model, logs, step=step, columns=columns, tell=tell)
-
-
-def _say_result(result: Identification) -> None:
+def _say_result(result: Identification, explain: bool) -> None:
     from minertia.report.identification_tables import (
         DEVIATIONS,
         parameter_table,
@@ -214,7 +205,10 @@ def _say_result(result: Identification) -> None:
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:
             say(note)
-    for section in result.problem.sections(e):
+    sections = [s for s in result.problem.sections(e) if explain or not s.is_detail]
+    if explain and not any(s.is_detail for s in sections):
+        say("no choice was automatic: cut-off, effects and estimator were given")
+    for section in sections:
         say("\n".join((f"{section.title}:", *section.sentences)))
         if section.rows:
             say_table(section_table(section))

@@ -16,7 +16,7 @@ import typer
 from minertia.io.errors import InputError
 from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
 from minertia.io.tables import shown
-from minertia.robot.options import RobotOptions, StageOptions
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
@@ -284,12 +284,11 @@ def read_given(
     numbers: bool = False,
     without: str | None = None,
     target: str = "",
-    stage: StageOptions | None = None,
 ) -> Robot:
     """Read the robot named on the command line with its options; an identified model gives the identified robot.
 
     without: names of effects to exclude, separated by commas.  target: format to be written, for which a model may
-    have separate values.  stage: prim of the robot in a USD stage.
+    have separate values.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE
@@ -304,7 +303,7 @@ def read_given(
         snap=tolerance,
         letters=not numbers,
         target=target,
-        prim="" if stage is None else stage.prim,
+        prim=how.prim,
     )
     names = [name.strip() for name in (without or "").split(",") if name.strip()]
     return held(robot.without_effects(names) if names else robot, how.hold)

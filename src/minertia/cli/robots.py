@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,7 @@ from minertia.cli.options import (
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
-from minertia.robot.options import ExportOptions, RobotOptions, StageOptions
+from minertia.robot.options import ExportOptions, RobotOptions
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
@@ -82,12 +83,12 @@ def _source_comment(name: str) -> list[str]:
     return comment
 
 
-def show(robot: RobotName, how: RobotOptions, stage: StageOptions, snap: Snap = None, as_json: AsJson = False) -> None:
+def show(robot: RobotName, how: RobotOptions, snap: Snap = None, as_json: AsJson = False) -> None:
     """Show a robot as it was parsed: joints, placements, limits, drives, symbols and notes."""
     from minertia.report.robot_views import robot_data
     from minertia.report.tables import joint_tables, symbol_table
 
-    found = read_given(robot, how, snap, stage=stage)
+    found = read_given(robot, how, snap)
     if as_json:
         say_json(robot_data(found))
         return
@@ -135,7 +136,6 @@ def check(
     columns: Columns = None,
     *,
     snap: Snap = None,
-    stage: StageOptions,
     as_json: AsJson = False,
 ) -> None:
     """Check a robot file or a log: report faults, where they are, and what to do.
@@ -154,13 +154,13 @@ def check(
     refuse_stated(reading, is_no_log)
     if of is not None or columns is not None:
         raise InputError(f"{'--columns' if of is None else '--robot'}: {is_no_log}")
-    _check_robot(robot_or_log, how, snap, stage, as_json)
+    _check_robot(robot_or_log, how, snap, as_json)
 
 
-def _check_robot(robot_file: str, how: RobotOptions, snap: float | None, stage: StageOptions, as_json: bool) -> None:
+def _check_robot(robot_file: str, how: RobotOptions, snap: float | None, as_json: bool) -> None:
     from minertia.robot.check import check_robot
 
-    robot = read_given(robot_file, how, snap, stage=stage)
+    robot = read_given(robot_file, how, snap)
     notes = check_robot(robot)
     problems = sum(note.level in PROBLEMS for note in notes)
     if as_json:
@@ -199,7 +199,6 @@ def convert(
     without: Without = None,
     *,
     snap: Snap = None,
-    stage: StageOptions,
     programs: ExportOptions = ExportOptions(),
     force: Force = False,
     as_json: AsJson = False,
@@ -219,13 +218,12 @@ def convert(
         _convert_for(source, target, programs.export, force=force, as_json=as_json, is_plain=template is None)
         return
     kind, is_stage = target_of(target), target.suffix.lower() in STAGES
-    of_source = stage if Path(source).suffix.lower() in STAGES else None
-    name = "" if kind is None else kind.name
-    robot = read_given(source, how, snap, without=without, target=name, stage=of_source)
-    notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force, prim=stage.prim))
-    is_changed = bool(without) or how != RobotOptions()
+    own = how if Path(source).suffix.lower() in STAGES else replace(how, prim="")  # else it is that of the template
+    robot = read_given(source, own, snap, without=without, target="" if kind is None else kind.name)
+    notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force, prim=how.prim))
+    is_changed = bool(without) or replace(how, prim="") != RobotOptions()
     exports, told = ([], ()) if kind is None or is_changed else _exported(source, target)
-    proof, proved = _proof(robot, target, stage) if is_stage else (None, ())
+    proof, proved = _proof(robot, target, how.prim) if is_stage else (None, ())
     notes = (*notes, *told, *proved)
     if as_json:
         data = {"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)}
@@ -264,14 +262,14 @@ def _convert_for(
         diagnose(f"wrote {target}")
 
 
-def _proof(robot: Robot, target: Path, stage: StageOptions) -> tuple[dict[str, Any] | None, tuple[Note, ...]]:
+def _proof(robot: Robot, target: Path, prim: str) -> tuple[dict[str, Any] | None, tuple[Note, ...]]:
     """Difference between the efforts of a written USD file and those of the robot, as data and as a note."""
     from minertia.io.errors import MissingExtra
     from minertia.robot.robot import Note
     from minertia.simulation.proof import prove
 
     try:
-        proof = prove(robot, target, stage.prim)
+        proof = prove(robot, target, prim)
     except MissingExtra as err:
         return None, (Note("info", target.name, f"not read back: {err}"),)
     text = f"read back {proof.read_back:.1g}; as a 32-bit reader sees it {proof.single:.1g}"

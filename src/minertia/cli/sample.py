@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,9 +12,10 @@ from minertia.cli.campaigns import map_for
 from minertia.cli.options import AsJson, Force
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.posterior.options import SampleOptions
 from minertia.io.errors import InputError
-from minertia.simulation.options import SampleFiles
+from minertia.simulation.options import SampleFiles, ValidationOptions
 
 if TYPE_CHECKING:
     from minertia.identification.samples import Samples
@@ -84,33 +85,40 @@ def _say(found: Samples) -> None:
 
 
 def validated_as_samples(
-    path: str, logs: list[str], level: float | None, how: tuple[Any, ...], *, as_json: bool
+    path: str,
+    logs: list[str],
+    how: ValidationOptions,
+    reading: tuple[Path | None, ColumnMap],
+    *,
+    with_page: bool,
+    as_json: bool,
 ) -> bool:
     """Show how much of logs the bands of samples hold, and return True; False where a path holds no samples.
 
-    how: file of columns, options of reading logs, another simulator, and a page.
+    reading: file of columns, and options of reading logs.
     """
     from minertia.identification.samples import is_samples_file
 
     if not is_samples_file(path):
-        if level is not None:
+        if how.band is not None:
             raise InputError("--band applies to samples only; draw them with `minertia sample`, and give samples.npz")
         return False
-    if how[2] is not None or how[3]:
+    if how.simulator is not None or with_page:
         raise InputError("samples support neither a report page nor another simulator; use --json, or give a MODEL")
-    _show_bands(path, logs, level, how, as_json=as_json)
+    _show_bands(path, logs, how.band, reading, as_json=as_json)
     return True
 
 
-def _show_bands(path: str, logs: list[str], level: float | None, how: tuple[Any, ...], *, as_json: bool) -> None:
+def _show_bands(
+    path: str, logs: list[str], level: float | None, how: tuple[Path | None, ColumnMap], *, as_json: bool
+) -> None:
     from minertia.identification.bands import LEVEL, predict_bands, summary
     from minertia.identification.samples import read_samples
     from minertia.report.tables import Table
 
     samples, level = read_samples(path), LEVEL if level is None else level
-    columns, reading = how[:2]
     with progress(2 * len(logs) + 1) as tell:
-        mapping = map_for(samples.model, columns, reading)
+        mapping = map_for(samples.model, *how)
         found = predict_bands(samples, logs, level=level, columns=mapping, tell=tell)
     whole = summary(found)
     factors = None if samples.noise is None else samples.noise.factors(level)

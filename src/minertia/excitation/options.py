@@ -47,6 +47,19 @@ class MotionShape(Declared):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class SensorPoseOptions(Declared):
+    """Poses at rest for a force/torque sensor, planned instead of a trajectory."""
+
+    sensor: str | None = option(
+        None,
+        "Link or frame of a force/torque sensor: plan poses at rest that weigh its tool, in poses.csv.",
+        command="sensor",
+        otherwise="plan a trajectory",
+    )
+    poses: int = option(12, "Number of these poses.", range=(3, 500), command="poses")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Optimality(Declared):
     """Optimality criterion of a motion, over the base regressor along it."""
 

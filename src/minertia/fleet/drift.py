@@ -122,6 +122,7 @@ class FleetDrift:
     left_out: logs that are excluded because they arrived after their days had been used for training.  states: state
     of each type, from which the next report continues.  lives: alarms of this and earlier reports with their states.
     silent: robots without recent logs that no event retires, and the day of their last log.
+    tags: type, line and program of each robot.
     """
 
     options: DriftOptions
@@ -139,6 +140,7 @@ class FleetDrift:
     states: Mapping[str, WatchState] = field(default_factory=dict, repr=False)
     lives: tuple[AlarmLife, ...] = ()
     silent: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<FleetDrift: {plural(len(self.alarms), 'alarm')} in {plural(len(self.streams), 'stream')}>"
@@ -248,6 +250,7 @@ def fleet_drift(
         tuple([*(note for own in found for note in own.notes), *ahead]),
         states={own.kind.name: own.state for own in found},
         silent=_silent(newest, today, events),
+        tags={robot: tags for own in found for robot, tags in own.tags().items()},
     )
 
 
@@ -318,6 +321,14 @@ class _JudgedType:
     notes: tuple[str, ...]
     state: WatchState
 
+    def tags(self) -> dict[str, dict[str, str]]:
+        """Type and logged program of each robot."""
+        known = self.state.robots
+        return {
+            own.robot: {"type": self.kind.name, "program": known[own.robot].program.name if own.robot in known else ""}
+            for own in self.robots
+        }
+
 
 class _SteadyDays(FleetDays):
     """Days of each robot without outlying days, which are reported in notes."""
@@ -348,6 +359,10 @@ class _SteadyDays(FleetDays):
     def is_damaged(self) -> bool:
         """Whether records could not be read."""
         return self._source.is_damaged()
+
+    def kept_from(self) -> int:
+        """First day from which on all records are kept."""
+        return self._source.kept_from()
 
     def notes(self) -> list[str]:
         """Notes on excluded outlying days."""

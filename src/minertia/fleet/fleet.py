@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -22,9 +22,10 @@ from minertia.fleet.index import IndexRow, LogFault, conflicts
 from minertia.fleet.judging import add_event, fit_stored, judge_stored, stored_events
 from minertia.fleet.months import compact
 from minertia.fleet.options import AddOptions, DriftOptions, FitOptions
-from minertia.fleet.places import StoreError
+from minertia.fleet.places import StoreError, is_remote
 from minertia.fleet.readout import robot_day
 from minertia.fleet.record import EvidenceRecord
+from minertia.fleet.retention import Pruned, prune, superseded_logs
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.robot_model import robot_model
 from minertia.fleet.sources import LogSource, find_logs
@@ -212,7 +213,13 @@ class Fleet:
         found = judge_stored(
             self.store, types, rows, options or DriftOptions(q), happened, self._doubted(days), is_kept=days is None
         )
-        return replace(found, faults=(*found.faults, *faults))
+        return replace(found, faults=(*found.faults, *faults), tags=self._lines(found.tags))
+
+    def _lines(self, tags: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+        """Tags of robots with their lines."""
+        known = FleetFile({}, self.store.fleet.robots)
+        found = {robot: known.robot(robot) for robot in tags}
+        return {robot: {**own, "line": one.line if (one := found[robot]) else ""} for robot, own in tags.items()}
 
     def alarms(self) -> list[AlarmLife]:
         """Alarms of all reports with their states: new, open, acknowledged, muted or closed."""
@@ -259,6 +266,27 @@ class Fleet:
     def compact(self, before: str | None = None, tell: Tell = lambda step: None) -> list[str]:
         """Merge the records of whole months; returns the files written."""
         return compact(self.store, before, tell)
+
+    def prune(self, keep: int, *, superseded: bool = False) -> Pruned:
+        """Delete records of monitored days older than `keep` days before the newest; training days are kept.
+
+        superseded: also delete records of earlier settings whose logs have records with the current ones.
+        """
+        rows = self.store.index()
+        newest = max((day_number(row.day) for row in rows), default=0)
+        return prune(self.store, newest - keep + 1, set(self.store.fleet.keys.values()), superseded=superseded)
+
+    def migrate(self, workers: int | None = None, tell: Tell = lambda step: None) -> tuple[AddResult, list[str]]:
+        """Read logs again whose records have earlier settings of their type; returns them and logs that are gone.
+
+        A record cannot be converted to another filter or other columns, so the logs are needed.
+        """
+        kind = USUAL.stretches
+        keys = self.store.keep_fleet(self.described, kind) if self.file is not None else self.store.fleet.keys
+        sources = [row.source for row in superseded_logs(self.store.index(), set(keys.values()))]
+        there = [name for name in sources if name and (is_remote(name) or Path(name).is_file())]
+        done = self.add(there, workers=workers, tell=tell) if there else AddResult((), (), 0, ())
+        return done, sorted(name or "unknown log" for name in set(sources) - set(there))
 
     def check(self, tell: Tell = lambda step: None) -> StoreCheck:
         """Check every record of the store."""

@@ -29,12 +29,13 @@ IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._*?-]{0,63}")  # part of a path, a
 class FleetRobot:
     """Robot of a fleet, or several: identity may be a pattern such as ``line3-*``.
 
-    since: the first day to include, None for all.
+    since: the first day to include, None for all.  line: line or cell, for grouping.
     """
 
     identity: str
     type: str
     since: date | None = None
+    line: str = ""
 
     @property
     def is_pattern(self) -> bool:
@@ -142,4 +143,4 @@ class _FleetReader:
                 raise table.fail(f"a date must be written as 2026-03-31, not {shown(since)}", "since") from None
         if since is not None and type(since) is not date:
             raise table.fail(f"a date must be written as 2026-03-31, not {shown(since)}", "since")
-        return FleetRobot(identity, kind, since)
+        return FleetRobot(identity, kind, since, given.line)

@@ -89,12 +89,14 @@ def judge_stored(
     page = max([date.today().isoformat(), *(row.day for row in counted.rows)])
     happened = [event for event in events if day_name(event.day) <= page]
     fleets, read, notes = [], [], [*counted.notes]
+    known_states: dict[str, WatchState] = {}
     for stored in types:
         own = [row for row in counted.rows if row.key == stored.key]
         if own:
             known, said = usable_calibration(store, stored)
             kind = stream_type(stored)
             state, since = read_state(store, stored, kind, options) if is_kept else (WatchState(), math.inf)
+            known_states[stored.type.name] = state
             read.append(StoredDays(store, stored, own, since))
             fleets.append(TypeFleet(kind, read[-1], known, before.windows(stored.key), state))
             notes += said
@@ -120,8 +122,9 @@ def judge_stored(
         learnt = found.calibration.get(stored.type.name)
         if learnt:
             write_calibration(store, stored, learnt)
-        if stored.type.name in found.states:
-            write_state(store, stored, options, found.states[stored.type.name])
+        state = found.states.get(stored.type.name, WatchState())
+        if not state.is_same(known_states.get(stored.type.name, WatchState())):
+            write_state(store, stored, options, state)
     return with_lives(store, found) if unkept is None else replace(found, notes=(*found.notes, unkept))
 
 
@@ -156,7 +159,7 @@ def read_state(
 
 def write_state(store: EvidenceStore, stored: StoredType, options: DriftOptions, state: WatchState) -> None:
     """Store the state of a type for the next report; without it, that report takes longer."""
-    with contextlib.suppress(StoreError):
+    with contextlib.suppress(StoreError, OSError):
         if state.basis is None:
             store.place.remove(state_name(stored, options))
         else:

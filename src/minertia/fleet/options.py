@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of the fleet file
 STRETCHES = ("scores", "triangles")  # what is kept of stretches
 LONGEST = 3650  # days
+SHORTEST = 7  # days of records that are kept at least: late logs and repeated reports need them
 EVENTS = ("maintenance", "tool", "program", "calibration", "exchanged", "retired")  # kinds of events
 
 
@@ -60,6 +61,7 @@ class RobotEntry(Declared):
     id: str = option(help="Identity of the robot; `*` and `?` make a pattern, such as `line3-*`.")
     type: str | None = option(None, "Type of the robot.", otherwise="the only one")
     since: Any = option(None, "First day to include, such as 2026-03-31.", otherwise="all days")
+    line: str = option("", "Line or cell of the robot, by which pages group and filter.", otherwise="none")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -181,3 +183,19 @@ class PublishOptions(Declared):
     mail: str = option("", "Address that receives new alarms by e-mail.", command="mail", otherwise="none")
     mailer: str = option("sendmail", "Program that sends e-mail; called as `sendmail -t`.", command="mailer")
     tables: str = option("", "Folder for alarms.parquet and levels.parquet.", command="tables", otherwise="none")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PruneOptions(Declared):
+    """Options of the deletion of old records."""
+
+    keep: int = option(
+        365,
+        "Days before the newest log whose records are kept.",
+        unit="days",
+        range=(SHORTEST, LONGEST),
+        command="keep",
+    )
+    superseded: bool = option(
+        False, "Also delete records of earlier settings whose logs were added again.", command="superseded"
+    )

@@ -255,6 +255,10 @@ class StoredDays(FleetDays):
         """Whether records could not be read."""
         return self._files.has_lost()
 
+    def kept_from(self) -> int:
+        """First day from which on all records are kept."""
+        return self._store.kept_from
+
     def faults(self) -> tuple[LogFault, ...]:
         """Faults of unreadable records of the requested robots."""
         return self._files.faults()

@@ -8,6 +8,8 @@ months/type=T/month=YYYY-MM/part-NNN.parquet    merged records
 index.parquet                                   index of the records; can be rebuilt from them
 judged/learning-N.parquet                       assessments of drift reports
 damaged.txt                                     record files that were found damaged
+kept.txt                                        first day from which on all records are kept
+alarms/                                         history of alarms, and actions on them
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from minertia.io.errors import MinertiaError
 from minertia.io.extras import load
 
 MARK, FLEET, INDEX, DAMAGED = "store.toml", "fleet.toml", "index.parquet", "damaged.txt"
+KEPT = "kept.txt"
 EVIDENCE, MONTHS, KINDS = "evidence", "months", "types"
 GROUP = 40  # records in a row group of a file of a month
 HEAD = [name for name in IndexRow.__dataclass_fields__ if name not in ("record", "source", "stamp")]
@@ -160,6 +163,12 @@ class EvidenceStore:
         if self.read(name) != data:
             with _sentences(self.place.url):
                 self.place.write(name, data)
+
+    @property
+    def kept_from(self) -> int:
+        """Number of the first day from which on all records are kept; 0: nothing was deleted."""
+        data = (self.read(KEPT) or b"").decode("ascii", "replace").strip()
+        return int(data) if data.isdigit() else 0
 
     @property
     def damaged(self) -> frozenset[str]:

@@ -95,7 +95,9 @@ def parsed_type(text: str, source: str) -> StoredType:
 def fleet_text(fleet: StoredFleet) -> str:
     """TOML text of robots and keys."""
     robots = [
-        {"id": one.identity, "type": one.type} | ({} if one.since is None else {"since": one.since})
+        {"id": one.identity, "type": one.type}
+        | ({} if one.since is None else {"since": one.since})
+        | ({"line": one.line} if one.line else {})
         for one in fleet.robots
     ]
     return tomli_w.dumps({"format": FORMAT, "types": fleet.keys, "robots": robots})
@@ -104,5 +106,7 @@ def fleet_text(fleet: StoredFleet) -> str:
 def parsed_fleet(text: str) -> StoredFleet:
     """Parse a text written by `fleet_text`."""
     said = toml_document(text)
-    robots = (FleetRobot(own["id"], own["type"], own.get("since")) for own in said.get("robots", []))
+    robots = (
+        FleetRobot(own["id"], own["type"], own.get("since"), own.get("line", "")) for own in said.get("robots", [])
+    )
     return StoredFleet(dict(said.get("types", {})), tuple(robots))

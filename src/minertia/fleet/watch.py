@@ -62,6 +62,10 @@ class FleetDays(abc.ABC):
         """Whether records could not be read."""
         return False
 
+    def kept_from(self) -> int:
+        """First day from which on all records are kept; older ones may have been deleted on purpose."""
+        return 0
+
 
 class HeldDays(FleetDays):
     """Days of robots that are held in memory."""
@@ -124,6 +128,14 @@ class WatchState:
 
     basis: TypeBasis | None = None
     robots: Mapping[str, FollowedRobot] = field(default_factory=dict)
+
+    def is_same(self, other: WatchState) -> bool:
+        """Whether nothing was added to another state."""
+        return (
+            self.basis is other.basis
+            and self.robots.keys() == other.robots.keys()
+            and all(own is other.robots[robot] for robot, own in self.robots.items())
+        )
 
 
 def type_key(kind: StreamType, options: DriftOptions, training: Training, source: FleetDays) -> str:
@@ -249,9 +261,10 @@ class _Update:
         return FollowedRobot(key, used, _without_errors(levels), program, groups)
 
     def _is_continued(self, before: FollowedRobot) -> bool:
-        """Whether the earlier days are unchanged, and all further days are later."""
-        last = max(before.records)
-        return {d: own for d, own in self.records.items() if d <= last} == before.records
+        """Whether the earlier days are unchanged or deleted on purpose, and all further days are later."""
+        last, kept_from = max(before.records), self.source.kept_from()
+        now = {d: own for d, own in self.records.items() if d <= last}
+        return now == {d: own for d, own in before.records.items() if d >= kept_from or d in now}
 
     def _continued(self, robot: str, before: FollowedRobot) -> FollowedRobot | None:
         """State with the new days added; None if streams no longer have the same days and events."""
@@ -276,6 +289,8 @@ class _Update:
                 return None
             state = self._advanced(group.state, later, own) if later and len(later[0].days) else group.state
             groups.append(replace(group, state=state))
+        if not days:
+            return before
         used = {**before.records, **{d: self.records[d] for d in days}}
         return FollowedRobot(before.key, used, levels, program, tuple(groups))
 

@@ -133,12 +133,16 @@ class DrawnOutputs:
 
 @dataclass(frozen=True)
 class Section:
-    """Report section that a kind of problem adds: sentences, and tables of headers and rows."""
+    """Report section that a kind of problem adds: sentences, and tables of headers and rows.
+
+    is_detail: it is printed on request only (`identify --explain`); pages always show it.
+    """
 
     title: str
     sentences: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     rows: tuple[tuple[str | float, ...], ...] = ()
+    is_detail: bool = False
 
 
 @dataclass(frozen=True)

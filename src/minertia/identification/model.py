@@ -339,6 +339,9 @@ def parameter_table(title: str, parameters: Sequence[Mapping[str, Any]], notes: 
 
 
 def _relative(p: Mapping[str, Any]) -> float:
+    """Relative standard deviation of an entry, by the measure that its kind of problem and the verdict use."""
+    if p.get("relative_deviation") is not None:
+        return float(p["relative_deviation"])
     return float(p["deviation"] / abs(p["value"])) if p["value"] else float("inf")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,28 +46,40 @@ def strip_view(drift: FleetDrift, names: Sequence[str]) -> dict[str, Any]:
     """State of each robot by day, over the last days."""
     last = drift.days[1]
     first = max(drift.days[0], last - DAYS_SHOWN + 1)
+    alarms, streams = Counter(alarm.robot for alarm in drift.alarms), streams_by_robot(drift)
     return {
         "first": day_name(first),
         "last": day_name(last),
         "days": last - first + 1,
         "shades": WORDS,
-        "robots": [{"name": n, "alarms": _count(drift, n), "days": _shades(drift, n, first, last)} for n in names],
+        "robots": [
+            {
+                "name": name,
+                "alarms": alarms[name],
+                "days": _shades(drift, name, streams.get(name, []), first, last),
+                **{tag: drift.tags.get(name, {}).get(tag, "") for tag in ("type", "line", "program")},
+            }
+            for name in names
+        ],
     }
 
 
-def _count(drift: FleetDrift, robot: str) -> int:
-    return sum(a.robot == robot for a in drift.alarms)
+def streams_by_robot(drift: FleetDrift) -> dict[str, list[JudgedStream]]:
+    """Streams of each robot."""
+    found: dict[str, list[JudgedStream]] = {}
+    for judged in drift.streams:
+        found.setdefault(judged.stream.robot, []).append(judged)
+    return found
 
 
-def _shades(drift: FleetDrift, robot: str, first: int, last: int) -> list[str]:
+def _shades(drift: FleetDrift, robot: str, streams: Sequence[JudgedStream], first: int, last: int) -> list[str]:
     """State of a robot on each day, from the first to the last."""
     own = drift.robots[robot]
     found = {d: "learn" if d <= own.learnt[1] else "mute" for d in own.days}
     top: dict[int, float] = {}
-    for s in drift.streams:
-        if s.stream.robot == robot:
-            for d, e in zip(s.process.days.tolist(), s.process.e.tolist(), strict=True):
-                top[d] = max(top.get(d, 0.0), e)
+    for s in streams:
+        for d, e in zip(s.process.days.tolist(), s.process.e.tolist(), strict=True):
+            top[d] = max(top.get(d, 0.0), e)
     found |= {d: _shade(e) for d, e in top.items()}
     return [found.get(d, "hole") for d in range(first, last + 1)]
 
@@ -80,7 +93,7 @@ def _shade(e: float) -> str:
 
 
 MOST_CHARTS = 60  # of alarms
-MOST_ROWS = 400  # robots in the strip
+MOST_ROWS = 2000  # robots in the strip, of which the page draws a hundred at a time
 ALARMS = (
     "By: with its 95 % interval, of the level that was learnt. By chance: how rarely so much evidence comes up where "
     "nothing has changed. Of the effort limit: what the change takes, viscous friction at the joint's top speed."

@@ -39,6 +39,13 @@ class RobotOptions(Declared):
         command="hold",
         otherwise="none",
     )
+    prim: str = option(
+        "",
+        "Path of the robot's prim in a USD stage, such as /World/arm.",
+        pattern=r"(/[^\s/]+)+|",
+        command="prim",
+        otherwise="the only robot of the stage",
+    )
 
 
 def _targets() -> Iterable[str]:
@@ -56,17 +63,4 @@ class ExportOptions(Declared):
         "Programs for which files are written, each with the best parameters that it can represent.",
         choices=_targets,
         command="export",
-    )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class StageOptions(Declared):
-    """Location of the robot in a USD stage."""
-
-    prim: str = option(
-        "",
-        "Path of the robot's prim in a USD stage, such as /World/arm.",
-        pattern=r"(/[^\s/]+)+|",
-        command="prim",
-        otherwise="the only robot of the stage",
     )

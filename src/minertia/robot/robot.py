@@ -367,7 +367,7 @@ class Robot:
         """Whether any length or angle is symbolic."""
         placements = [(joint.R, joint.p) for joint in self.joints] + [joint.file_frame for joint in self.joints]
         cuts = [pose for cut in self.cuts for pose in (cut.first_pose, cut.second_pose)]
-        others = [one.pose for one in (*self.frames.values(), *self.sensors)]
+        others = [*(frame.pose for frame in self.frames.values()), *(sensor.pose for sensor in self.sensors)]
         poses = (*placements, *others, *cuts)
         return any(isinstance(s, Poly) for R, p in poses for s in (*R[0], *R[1], *R[2], *p))
 

@@ -26,10 +26,10 @@ from minertia.identification.model_file import read_model
 from minertia.identification.remembered import campaign_like
 from minertia.io.errors import InputError, MinertiaError
 from minertia.simulation.engines import mujoco_package
+from minertia.simulation.options import STEPS, ValidationOptions
 
 Array = NDArray[np.float64]
-STEP = 1e-3  # s
-STEPS = 1e-5, 0.02  # s that a simulator may be asked for
+STEP = ValidationOptions().step  # s
 
 
 def validate_in_mujoco(

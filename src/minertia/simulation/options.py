@@ -17,6 +17,7 @@ TURN_STEP, SLIDE_STEP = 1e-5, 1e-6  # rad and m: encoders
 LOAD = 0.05  # part of the moving mass
 FEWEST = 500  # samples of a motion
 MOST_CUTOFF = 0.4  # part of the rate
+STEPS = (1e-5, 0.02)  # s that a simulator may be asked for
 
 
 def _shows() -> Iterable[str]:
@@ -89,6 +90,27 @@ class RehearsalOptions(Declared):
         kinds = [robot.joints[j].kind for j in robot.independent]
         usual = [SLIDE_STEP if kind == "prismatic" else TURN_STEP for kind in kinds]
         return tuple(usual if self.resolution is None else [self.resolution] * len(kinds))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ValidationOptions(Declared):
+    """How logs are predicted on which a model is validated."""
+
+    band: float | None = option(
+        None,
+        "With samples of a model: probability of the prediction bands.",
+        range=(0.01, 0.999),
+        command="band",
+        otherwise="0.95",
+    )
+    simulator: str | None = option(
+        None,
+        "For servo models: simulator that simulates the logs with its own integrator.",
+        choices=("mujoco",),
+        command="in",
+        otherwise="minertia's simulation",
+    )
+    step: float = option(1e-3, "Time step of this simulator.", unit="s", range=STEPS, command="step")
 
 
 def _sample_formats() -> Iterable[str]:

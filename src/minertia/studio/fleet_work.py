@@ -15,7 +15,7 @@ from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
 from minertia.io.files import folder_at_once, write_file
 from minertia.report.bundle import rounded, write_page
-from minertia.report.fleet_page import fleet_page, strip_view
+from minertia.report.fleet_page import fleet_page, streams_by_robot, strip_view
 from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, ranked_robots, since_text
 from minertia.studio.job_work import JobWork
 from minertia.studio.options import FleetJob
@@ -27,7 +27,7 @@ MOST_POINTS = 400_000  # of all streams in one view; robots with alarms come fir
 def fleet(work: JobWork, asked: FleetJob) -> tuple[dict[str, Any], str]:
     """Evaluate the records of a store, and write the same page as the command."""
     store = work.project.store(asked.store)
-    own = Fleet.open(store.path)
+    own = Fleet.open(store.url or store.path)
     work.tell("assessing every robot and day", 0.1)
     found = own.drift(options=asked.drift)
     work.tell("writing the report", 0.8)
@@ -46,9 +46,9 @@ def fleet_view(drift: FleetDrift) -> dict[str, Any]:
     """Evaluated fleet as plain data."""
     names, _ = ranked_robots(drift)
     streams: dict[str, list[dict[str, Any]]] = {}
-    points = 0
+    points, by_robot = 0, streams_by_robot(drift)
     for name in names:
-        own = [s for s in drift.streams if s.stream.robot == name]
+        own = by_robot.get(name, [])
         points += sum(len(s.stream.days) for s in own)
         if points <= MOST_POINTS:
             streams[name] = [_stream(drift, s) for s in own]

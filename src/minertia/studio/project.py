@@ -6,6 +6,7 @@ names a path.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -23,6 +24,7 @@ from typing import Any, BinaryIO
 
 import tomli_w
 
+from minertia.fleet.places import is_remote
 from minertia.identification.logs.readers import FORMATS, is_folder, is_there
 from minertia.io.documents import DocumentError, json_document, toml_document
 from minertia.io.drafts import one_at_a_time
@@ -68,7 +70,8 @@ class Outdated(InputError):
 class ProjectFile:
     """File of the project.  key: its name in requests.  kind: "robot", "log" or "model".  title: for display.
 
-    robot: name of the robot of a model.  stale: reasons why a model is not current for its input files.
+    robot: name of the robot of a model.  stale: reasons why a model is not current for its input files.  url: location
+    of a fleet store that is not a folder.
     """
 
     key: str
@@ -78,6 +81,7 @@ class ProjectFile:
     size: int
     robot: str | None = None
     stale: tuple[str, ...] = ()
+    url: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return as a dict of plain data, for the page; the title of a model says why it is not current."""
@@ -127,8 +131,14 @@ class Project:
         raise InputError(f"the folder no longer contains this {' or '.join(kinds)}; reload the page")
 
     def stores(self) -> list[ProjectFile]:
-        """Fleet stores in the folder; each is a folder with a key, of size 0."""
+        """Fleet stores in the folder, and stores at URLs that its fleet files name; each has a key, and size 0."""
         found = []
+        for path in sorted(self.folder.glob("*.toml")):
+            with contextlib.suppress(OSError):
+                stat = path.stat()
+                url = _store_url(str(path), stat.st_size, stat.st_mtime_ns)
+                if url:
+                    found.append(ProjectFile(_key(url), "store", path, visible(url), 0, url=url))
         for place, folders, names in os.walk(self.folder, followlinks=False):
             here = Path(place)
             name = here.relative_to(self.folder).as_posix()
@@ -578,6 +588,17 @@ def _facts_of(path: str, size: int, changed: int) -> tuple[str | None, tuple[Mad
     robot = document.get("robot")
     name = robot.get("name") if isinstance(robot, dict) else None
     return visible(name) if isinstance(name, str) else None, read_made_of(document)
+
+
+@lru_cache(maxsize=64)
+def _store_url(path: str, size: int, changed: int) -> str:
+    """URL of the store that a fleet file names; "" if the file is not one, or its store is a folder."""
+    try:
+        document = toml_document(Path(path).read_text(encoding="utf-8"))
+    except (DocumentError, OSError, UnicodeDecodeError):
+        return ""
+    store = document.get("store")
+    return store if "types" in document and isinstance(store, str) and is_remote(store) else ""
 
 
 def _key(name: str) -> str:

@@ -83,7 +83,7 @@ export function Residuals({ view }: { view: Pick<FitView, "joints" | "logs"> }) 
       ],
     }));
   });
-  return <DataTable label="Residuals by log and joint" columns={["log", "model", numbers("all"), ...view.joints.map(numbers)]} rows={rows} />;
+  return <DataTable label="Residuals by log and output" columns={["log", "model", numbers("all"), ...view.joints.map(numbers)]} rows={rows} />;
 }
 
 /** The logs that have curves, those never fitted first, and which of them is looked at. */

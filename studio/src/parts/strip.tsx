@@ -1,15 +1,23 @@
-import { type KeyboardEvent, useMemo } from "react";
+import { type KeyboardEvent, useMemo, useState } from "react";
 import type { FleetView } from "../types";
-import { Scroll } from "./bits";
+import { Scroll, SelectField, TextField } from "./bits";
 
 const ROW = 16, FOOT = 18;
+const DRAWN = 100; // rows at first: a thousand robots open as quickly as a hundred
+const TAGS = ["type", "line", "program"] as const;
+type Tag = (typeof TAGS)[number];
 const NARROWEST = 3, WIDEST = 14; // px of a day
 
 export type StripView = Pick<FleetView, "first" | "last" | "days" | "shades" | "robots">;
 
 /** A row a robot, a column a day; colour is how rarely so much evidence comes up by chance. */
 export function Strip({ view, robot, onPick }: { view: StripView; robot?: string; onPick?: (name: string) => void }) {
-  const rows = useMemo(() => view.robots.map((own) => ({ ...own, parts: runs(own.days) })), [view]);
+  const [query, setQuery] = useState("");
+  const [by, setBy] = useState<Tag | "">("");
+  const [isWhole, setWhole] = useState(false);
+  const found = useMemo(() => searched(view.robots, query), [view, query]);
+  const rows = useMemo(() => (isWhole ? found : found.slice(0, DRAWN)).map((own) => ({ ...own, parts: runs(own.days) })), [found, isWhole]);
+  const tags = TAGS.filter((tag) => new Set(view.robots.map((own) => own[tag])).size > 1);
   const pressed = (name: string) => (event: KeyboardEvent) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -28,6 +36,22 @@ export function Strip({ view, robot, onPick }: { view: StripView; robot?: string
         </span>
       ))}
     </p>
+    {view.robots.length > 12 && (
+      <div className="bar">
+        <TextField label="search" placeholder="name, type, line, program" value={query} onChange={setQuery} />
+        {tags.length > 0 && <SelectField label="group by" value={by} options={["", ...tags]} names={{ "": "nothing" }} onChange={(value) => setBy(value as Tag | "")} />}
+        <span className="soft" role="status">{found.length} of {view.robots.length} robots</span>
+      </div>
+    )}
+    {by && (
+      <p className="legend">
+        {groups(view.robots, by).map(({ name, robots, guilty }) => (
+          <button key={name} type="button" className="plain" onClick={() => setQuery(name)}>
+            {name || "none"}: {robots} {robots === 1 ? "robot" : "robots"}, {guilty} with alarms
+          </button>
+        ))}
+      </p>
+    )}
     <Scroll label="Every robot, every day" tall>
       <svg className="fleet-strip" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={`evidence of ${rows.length} robots by day`}>
         {rows.map((own, k) => (
@@ -48,8 +72,32 @@ export function Strip({ view, robot, onPick }: { view: StripView; robot?: string
         ))}
       </svg>
     </Scroll>
+    {rows.length < found.length && (
+      <button type="button" onClick={() => setWhole(true)}>
+        Show all {found.length} robots
+      </button>
+    )}
     </>
   );
+}
+
+/** Robots whose name, type, line or program contains every word of a query. */
+function searched(robots: StripView["robots"], query: string): StripView["robots"] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  return robots.filter((own) => {
+    const text = [own.name, own.type, own.line, own.program].join(" ").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+/** Robots and robots with alarms of each type, line or program; those with most alarms first. */
+function groups(robots: StripView["robots"], by: Tag): { name: string; robots: number; guilty: number }[] {
+  const found = new Map<string, { name: string; robots: number; guilty: number }>();
+  for (const own of robots) {
+    const group = found.get(own[by]) ?? { name: own[by], robots: 0, guilty: 0 };
+    found.set(own[by], { ...group, robots: group.robots + 1, guilty: group.guilty + Number(own.alarms > 0) });
+  }
+  return [...found.values()].sort((a, b) => b.guilty - a.guilty || a.name.localeCompare(b.name));
 }
 
 /** Widths [px] of the names and of a day: as many days as there is room for, without scrolling where that can be. */

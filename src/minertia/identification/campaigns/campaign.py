@@ -205,7 +205,7 @@ class Campaign(CampaignOptions):
             measured = tuple(name for one in self.robot.sensors for name in one.row_names)
             if self.rows == "sensors":
                 return measured
-            return (*self.joints, *measured) if self.joints else None  # type: ignore[return-value]
+            return (*map(str, self.joints), *measured) if self.joints else None
         only = {"base": BASE_ROWS, "joints": self.robot.coordinate_names}
         return only.get(str(self.floating.rows))
 

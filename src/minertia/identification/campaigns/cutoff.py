@@ -7,7 +7,7 @@ low one.  So the spectrum of the positions gives only the initial value, and sho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import predict, with_fixed
 from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
+from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import resolved
 from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import CYCLES, HIGHEST
@@ -36,8 +37,8 @@ LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is
 OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the data of their own
 
 
-def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: float) -> float:
-    """Cut-off [Hz] from which no step up or down lowers the residual that is evaluated.
+def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: float) -> tuple[float, tuple[Tried, ...]]:
+    """Cut-off [Hz] from which no step up or down lowers the residual that is evaluated, and those that were tried.
 
     campaign: with a cut-off already chosen, which is the initial value.  The residual is that of a weighted fit
     of the same logs; the number of unknowns is the same for all cut-offs, so that a lower residual is not due to
@@ -50,7 +51,7 @@ def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: flo
     lowest = min(CYCLES / shortest, highest)
     start = max(campaign.filter.cutoff_hz, lowest)
     if any(r.effort_unit != SI for r in recordings) and campaign.robot.n > 1:
-        return start  # efforts without gains do not add up: there is nothing to fit yet
+        return start, ()  # efforts without gains do not add up: there is nothing to fit yet
     short = [
         (RecordedLog.of(one.log, one.beginning.select(slice(0, SAMPLES))), carried(campaign.robot, one.log.load))
         for one in logs[:LOGS]
@@ -62,24 +63,42 @@ def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: flo
         return _residual(campaign, model, short, plan)
 
     with one_thread():
-        return _descended(cost, start, (lowest, highest))
+        best, costs = _descended(cost, start, (lowest, highest))
+    return best, _tried(best, start, costs)
 
 
-def _descended(cost: Callable[[float], float], start: float, limits: tuple[float, float]) -> float:
-    """Line search in steps, first downwards, then upwards; the initial value if nothing can be fitted there."""
+def _tried(best: float, start: float, costs: Mapping[float, float]) -> tuple[Tried, ...]:
+    """Cut-offs that were tried, with their gains over the initial one."""
+    found = []
+    for cutoff, value in sorted(costs.items()):
+        gain = 1 - value / costs[start] if np.isfinite(value) and costs[start] > 0 else float("nan")
+        reason = "" if cutoff == best else f"not below the selected one by {100 * GAIN:g} %"
+        found.append(Tried("cut-off", f"{cutoff:.3g} Hz", gain, cutoff == best, reason))
+    return tuple(found)
+
+
+def _descended(
+    cost: Callable[[float], float], start: float, limits: tuple[float, float]
+) -> tuple[float, dict[float, float]]:
+    """Line search in steps, first downwards, then upwards; the initial value if nothing can be fitted there.
+
+    Returns the best value, and the costs of all that were tried.
+    """
     best, lowest = start, cost(start)
+    costs = {start: lowest}
     if not np.isfinite(lowest):
-        return start
+        return start, costs
     for ratio in (1 / STEP, STEP):
         for _ in range(STEPS):
             following = min(max(best * ratio, limits[0]), limits[1])
             value = lowest if following == best else cost(following)
+            costs[following] = value
             if not value < (1 - GAIN) * lowest:
                 break
             best, lowest = following, value
         if best != start:
             break
-    return best
+    return best, costs
 
 
 def _effects(campaign: Campaign) -> list[Wanted]:

@@ -66,7 +66,9 @@ class _CampaignWriter:
     ) -> None:
         self.robot_name = (robot.source or robot.name) if isinstance(robot, Robot) else str(robot)
         self.how = how
-        self.robot = robot if isinstance(robot, Robot) else read_robot(robot, base=how.base, gravity=how.gravity)
+        self.robot = (
+            robot if isinstance(robot, Robot) else read_robot(robot, base=how.base, gravity=how.gravity, prim=how.prim)
+        )
         self.robot = held(self.robot, how.hold)
         self.logs = logs
         read = with_decimal(logs[0], columns_beside(logs[0]) if columns is None else columns)
@@ -154,6 +156,7 @@ class _CampaignWriter:
             f"robot = {_quoted(self.robot_name)}",
             f"gravity = [{gravity}]  # m/s2 in the robot's base frame: is the robot mounted upright?",
             *([] if self.how.base is None else [f"base = {_quoted(self.how.base)}"]),
+            *([f"prim = {_quoted(self.how.prim)}"] if self.how.prim else []),
             *self._hold(),
         ]
 

@@ -19,6 +19,7 @@ from minertia.identification.loads.body import carried
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
 from minertia.identification.problem.rows import blocks_of
+from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import resolved
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import CampaignError, FilterError, RecordingError
@@ -67,11 +68,12 @@ def silent(step: str) -> None:
 
 @dataclass(frozen=True)
 class PreparedCampaign:
-    """Campaign with its logs read and its filters determined."""
+    """Campaign with its logs read and its filters determined; tried: the options of the filter that were tried."""
 
     campaign: Campaign
     train: tuple[EffortLog, ...]
     validate: tuple[EffortLog, ...] = ()
+    tried: tuple[Tried, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -99,7 +101,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
         refuse_with_sensors(campaign.filter.equations, any(log.load is not None for log in logs))
         rows = settled_rows(campaign.rows, [one.beginning for one in read.values()])
         campaign = replace(campaign, rows=rows, effects=() if rows == "sensors" else campaign.effects)
-    campaign = _settled(campaign, read, tell)
+    campaign, tried = _settled(campaign, read, tell)
     ready = []
     for k, log in enumerate(logs):
         if k not in read:
@@ -111,7 +113,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
             ready.append(_prepared(campaign, read[k]))
         except FilterError as err:
             raise RecordingError(str(err), file=log.name) from None
-    return PreparedCampaign(campaign, tuple(ready[:count]), tuple(ready[count:]))
+    return PreparedCampaign(campaign, tuple(ready[:count]), tuple(ready[count:]), tried)
 
 
 def _is_recorded(log: Log) -> bool:
@@ -119,10 +121,11 @@ def _is_recorded(log: Log) -> bool:
     return log.file is not None or isinstance(log.source, Recording)
 
 
-def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> Campaign:
-    """Campaign with the filter and evaluation chosen from its logs."""
+def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> tuple[Campaign, tuple[Tried, ...]]:
+    """Campaign with the filter and evaluation chosen from its logs, and the cut-offs that were tried."""
+    tried: tuple[Tried, ...] = ()
     if not read:
-        return campaign
+        return campaign, tried
     count = len(campaign.train)
     fitted = [one for k, one in read.items() if k < count]
     is_open = campaign.filter.cutoff_hz is None
@@ -131,9 +134,9 @@ def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> Ca
     if is_open and fitted:
         tell("choosing the cut-off")
         shortest = min(one.beginning.duration for one in read.values())
-        cutoff = fitted_cutoff(campaign, fitted, shortest)
+        cutoff, tried = fitted_cutoff(campaign, fitted, shortest)
         campaign = replace(campaign, filter=replace(campaign.filter, cutoff_hz=cutoff))
-    return campaign
+    return campaign, tried
 
 
 def refuse_unknown_gains(campaign: Campaign, logs: Sequence[EffortLog]) -> None:

@@ -179,7 +179,7 @@ class _CampaignReader:
         is_bundled = given.robot in bundled_robots()
         found = given.robot if is_bundled else str(self._find(given.robot, "robot", robots=True))
         gravity, base = self.stated.gravity or how.gravity, self.stated.base or how.base
-        robot = locked(read_robot(found, gravity=gravity, base=base), how.hold)
+        robot = locked(read_robot(found, gravity=gravity, base=base, prim=self.stated.prim or how.prim), how.hold)
         return held(robot, self.stated.hold)
 
     def _entries(self, kind: type[Value]) -> Value:

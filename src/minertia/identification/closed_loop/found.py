@@ -45,7 +45,7 @@ class LoopFit:
         """Covariance of all unknowns under correlated residuals; zero for unidentifiable ones."""
         R = self.part.triangle(self.sigma)
         inv = inverse(R[:-1, :-1])
-        own = inv @ inv.T if self.widths is None else self.widths.stated
+        own = inv @ inv.T if self.widths is None else self.widths.joint
         size = max((self.model.count, *(k + 1 for k in self.kept)))
         full = np.zeros((size, size))
         full[np.ix_(self.kept, self.kept)] = own

@@ -17,7 +17,7 @@ from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, stepped
 from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise, Shown, residual_noise
+from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise, Shown, residual_noise, value_variance
 from minertia.identification.problem.solve import solution
 from minertia.identification.problem.terms import at_joints
 from minertia.identification.problem.triangles import triangle
@@ -58,7 +58,12 @@ def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[L
     rest = [_residual(model, fit.theta, log) for log in unseen]
     held += [e for e in rest if e is not None]
     told = "each fitted log" if by_logs else f"{PARTS} parts of each fitted log"
-    return residual_noise(model.output_names, fitted, held, told + (" and the validation logs" if unseen else ""))
+    told += " and the validation logs" if unseen else ""
+    columns = [place for place, k in enumerate(fit.kept) if k < model.count]
+    places = [fit.kept[place] for place in columns]
+    totals = fit.part.totals[:, :, columns]
+    by_values = value_variance(totals, fit.part.samples, fit.covariance[np.ix_(places, places)])
+    return residual_noise(model.output_names, fitted, held, told, by_values)
 
 
 def _without(fit: LoopFit, pieces: Sequence[Sequence[Array]], log: int) -> Iterator[Array]:

@@ -37,6 +37,7 @@ from minertia.identification.problem.prediction import load_efforts, with_fixed
 from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion
 from minertia.identification.problem.solve import best_terms, weighted_solution
 from minertia.identification.problem.terms import everywhere
+from minertia.identification.problem.tried import Tried
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
@@ -52,7 +53,7 @@ class EffortRows:
     observation: the R factors of all unknowns; free: the same with fixed parameters moved to the right-hand side.
     fixed: known parameters.  excitation: which unknowns the motion distinguishes.  ladder: forward selection of the
     effects, None where they were specified.  gains: drive gains found from force/torque sensors; None where they
-    were given or efforts are logged.
+    were given or efforts are logged.  tried: all options of filter and effects that were tried.
     """
 
     campaign: Campaign
@@ -64,6 +65,7 @@ class EffortRows:
     excitation: ExcitationDiagnosis = field(repr=False)
     ladder: Ladder | None = None
     gains: DriveGains | None = None
+    tried: tuple[Tried, ...] = ()
 
     @property
     def linear(self) -> LinearModel:
@@ -126,7 +128,8 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
     tell("building the linear problem")
     with one_thread():
         observation = best_terms(_observed(linear_of(ready.campaign), ready.train))
-        return replace(_problem(ready, observation), ladder=ladder, gains=gains)
+        tried = (*ready.tried, *(() if ladder is None else ladder.tried))
+        return replace(_problem(ready, observation), ladder=ladder, gains=gains, tried=tried)
 
 
 def _is_in_currents(ready: PreparedCampaign) -> bool:

@@ -264,7 +264,7 @@ def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvid
     covariance = np.array(estimate.covariance)
     if widths is not None and estimate.part is not None:
         own = [estimate.names.index(name) for name in estimate.part.names]
-        covariance[np.ix_(own, own)] = widths.stated  # slow noise also ties values together otherwise than white noise
+        covariance[np.ix_(own, own)] = widths.joint  # slow noise also ties values together otherwise than white noise
     wanted = {p.name: p.deviation for p in parameters}
     known = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.array([wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, known, strict=True)])

@@ -30,13 +30,19 @@ from minertia.identification.evidence.evidence import Evidence, ScoredEvidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, ModelParts, Problem
+from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, ModelParts, Problem, Section
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.tried import closest_options
 from minertia.robot.robot import Note, Robot
 
 Array = NDArray[np.float64]
+GAINS = (
+    "Gain: reduction of the error over the option in use when it was tried. The error is the residual of short fits "
+    "for the cut-off, that of held-out folds and of decoupled motion for effects, and that of held-out folds for the "
+    "estimator."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,14 +136,29 @@ class EffortProblem(EffortRows, Problem):
         """Physically consistent robot for each export format, fitted to the same logs."""
         return exported(self, estimate)
 
+    def sections(self, estimate: Estimate) -> tuple[Section, ...]:
+        """Automatic choices: every option that was tried, with its gain; none where all options were given."""
+        tried = (*self.tried, *estimate.tried)
+        if not tried:
+            return ()
+        rows = tuple((t.choice, t.option, t.percent, "selected" if t.is_selected else t.reason) for t in tried)
+        headers = ("choice", "option", "gain", "result")
+        return (Section("Automatic choices", (GAINS, *closest_options(tried)), headers, rows, is_detail=True),)
+
+    def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """Automatic choices as plain data, where there were any."""
+        tried = (*self.tried, *estimate.tried)
+        return {"choices": [t.to_dict() for t in tried]} if tried else {}
+
     def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
         """Identifiable combinations of the unknowns without a prior, and statistics of the effort residuals.
 
         The combinations are omitted if the values and the covariance of the model contain the same information.
         """
-        found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate).to_dict()}
+        covariance = self.covariance(estimate, evidence)
+        found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate, covariance).to_dict()}
         if not is_plain(self, estimate):
-            found["shown"] = shown_by_efforts(self, estimate, self.covariance(estimate, evidence)).to_dict()
+            found["shown"] = shown_by_efforts(self, estimate, covariance).to_dict()
         return found
 
     @classmethod

@@ -10,11 +10,11 @@ import numpy as np
 
 from minertia.dynamics.model import forward_kinematics
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.options import SensorOptions
+from minertia.identification.campaigns.options import MOMENTS, SensorOptions
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.campaigns.sensed import PLACED, placed_frame
 from minertia.identification.efforts.build import EffortRows
-from minertia.identification.evidence.thresholds import SATURATED, SENSOR_BETTER, SENSOR_FAR, SENSOR_WRONG
+from minertia.identification.evidence.thresholds import SATURATED, SENSOR_BETTER, SENSOR_WRONG
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
@@ -58,11 +58,8 @@ def _fault(campaign: Campaign, model: LinearModel, motion: Motion, s: int) -> st
     Y = every.columns(q, qd, qdd)[:, _rows(robot, s)]
     one = _options(campaign, sensor)
     readings = list(_readings(robot, sensor, one, q, wrench))
-    sizes = np.repeat(np.maximum([np.std(wrench[:, :3]), np.std(wrench[:, 3:])], 1e-12), 3)
-    A = (Y / sizes[:, None]).reshape(-1, model.count)
-    right = np.stack([(own / sizes).ravel() for _, own in readings], axis=1)
-    x = np.linalg.lstsq(A, right, rcond=1e-9)[0]
-    left = np.linalg.norm(A @ x - right, axis=0) / max(np.linalg.norm(right[:, 0]), 1e-300)
+    found = [_fitted(Y, own) for _, own in readings]
+    left, x = np.array([own for own, _ in found]), found[0][1]
     best = int(np.argmin(left))
     who = f"sensor '{sensor.name}'"
     if left[0] > SENSOR_WRONG and left[best] < SENSOR_BETTER * left[0]:
@@ -70,21 +67,25 @@ def _fault(campaign: Campaign, model: LinearModel, motion: Motion, s: int) -> st
             f"it seems that the wrench of {who} is {readings[best][0]}: its relative residual is then {left[best]:.1%} "
             f"instead of {left[0]:.1%}"
         )
-    values = model.standard_values(x[:, 0])
+    values = model.standard_values(x)
     far = robot.n_joints + s + 1
-    mass, moment = values[full_name("M", far)], [values[full_name(m, far)] for m in ("MX", "MY", "MZ")]
+    mass = values[full_name("M", far)]
     if mass < 0 and left[0] < SENSOR_WRONG:
         return (
             f"it seems that the wrench of {who} acts on the other body, as its load has a mass of {mass:.3g} kg: set "
             f'of = "{OTHER[one.of]}" in [[sensor]]'
         )
-    away = float(np.linalg.norm(moment)) / max(abs(mass), 1e-12)
-    if away > SENSOR_FAR:
-        return (
-            f"it seems that the moments of {who} are in another unit, as the centre of mass of its load is {away:.3g} "
-            'm away: set moment = "N mm" in [[sensor]]'
-        )
     return None
+
+
+def _fitted(Y: Array, wrench: Array) -> tuple[float, Array]:
+    """Residual of a wrench (N, 6) relative to its variation, and the fitted values; Y (N, 6, unknowns)."""
+    sizes = np.repeat(np.maximum([np.std(wrench[:, :3]), np.std(wrench[:, 3:])], 1e-12), 3)
+    A, right = (Y / sizes[:, None]).reshape(-1, Y.shape[2]), (wrench / sizes).ravel()
+    x = np.linalg.lstsq(A, right, rcond=1e-9)[0]
+    varying = ((wrench - wrench.mean(axis=0)) / sizes).ravel()
+    size = max(float(np.linalg.norm(varying)), 1e-300)
+    return float(np.linalg.norm(A @ x - right)) / size, np.asarray(x)
 
 
 def _readings(robot: Robot, sensor: Sensor, one: SensorOptions, q: Array, wrench: Array) -> Iterator[tuple[str, Array]]:
@@ -94,6 +95,10 @@ def _readings(robot: Robot, sensor: Sensor, one: SensorOptions, q: Array, wrench
         signs = R[np.arange(3), columns]
         axes = ", ".join(f"{'-' if sign < 0 else ''}{'xyz'[c]}" for sign, c in zip(signs, columns, strict=True))
         yield f"in other axes (x, y, z of the sensor are {axes} of the log)", _turned(wrench, R)
+    for unit, factor in MOMENTS.items():
+        if unit != one.moment:
+            scale = np.repeat([1.0, factor / MOMENTS[one.moment]], 3)
+            yield f'in another unit (moment = "{unit}" in [[sensor]])', wrench * scale
     R = np.asarray(forward_kinematics(placed_frame(robot, sensor), q, PLACED)[0])
     if one.axes == "sensor":
         yield 'in base axes (axes = "base" in [[sensor]])', _turned(wrench, R.transpose(0, 2, 1))
@@ -123,9 +128,9 @@ def saturated_channels(logs: tuple[EffortLog, ...], robot: Robot) -> tuple[str, 
     names = [name for one in robot.sensors for name in one.row_names]
     for log in logs:
         sensed = None if log.recording is None else log.recording.sensed
-        for k, name in enumerate(names if sensed is not None else ()):
-            if is_saturated(sensed[:, k]):
-                limit = float(np.abs(sensed[:, k]).max())
+        for name, own in zip(names, () if sensed is None else sensed.T, strict=False):
+            if is_saturated(own):
+                limit = float(np.abs(own).max())
                 found.append(f"{log.name}: {name} stays at {limit:.4g}, the end of its range: it is saturated")
     return tuple(islice(found, 3))
 

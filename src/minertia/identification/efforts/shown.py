@@ -11,7 +11,7 @@ from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.intervals import spread
 from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, held_out_values
-from minertia.identification.posterior.shown import ResidualNoise, Shown, residual_noise
+from minertia.identification.posterior.shown import ResidualNoise, Shown, residual_noise, value_variance
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.solve import FOLDS, weighted_solution
@@ -41,7 +41,7 @@ def shown_by_efforts(problem: EffortRows, estimate: Estimate, covariance: Array)
             return Shown(problem.linear.names, rows, estimate.beta[kept], covariance[np.ix_(kept, kept)])
         part = free.reduced(own)
         beta, _, sigma = weighted_solution(part)
-        return Shown(problem.linear.names, rows, part.expand(beta)[kept], spread(part, beta, sigma).stated)
+        return Shown(problem.linear.names, rows, part.expand(beta)[kept], spread(part, beta, sigma).joint)
 
 
 def is_plain(problem: EffortRows, estimate: Estimate) -> bool:
@@ -49,11 +49,11 @@ def is_plain(problem: EffortRows, estimate: Estimate) -> bool:
     return not estimate.fills_gaps and problem.excitation.rank == problem.linear.count
 
 
-def noise_of_efforts(problem: EffortRows, estimate: Estimate) -> ResidualNoise:
+def noise_of_efforts(problem: EffortRows, estimate: Estimate, covariance: Array) -> ResidualNoise:
     """Statistics of effort residuals after the evaluation filter: in the fitted logs, and held out.
 
     Held out are whole logs, or parts of each log if there are few, and the validation logs.  Of a log that is
-    read in blocks, only the first block is used.
+    read in blocks, only the first block is used.  covariance: that of the estimate, under correlated residuals.
     """
     by_logs = len(problem.logs) >= LOGS_HELD_OUT
     fitted, held = [], []
@@ -67,7 +67,12 @@ def noise_of_efforts(problem: EffortRows, estimate: Estimate) -> ResidualNoise:
         held.append(residuals_of_values(problem.linear, log, next(iter(log.judged)), estimate.beta[None])[0])
     told = "each fitted log" if by_logs else f"{FOLDS} parts of each fitted log"
     more = " and the validation logs" if problem.unseen else ""
-    return residual_noise(problem.linear.row_names, fitted, held, told + more)
+    part = estimate.part
+    assert part is not None
+    own = [estimate.names.index(name) for name in part.names]
+    by_values = value_variance(part.totals, part.samples, covariance[np.ix_(own, own)])
+    is_effort = len(by_values) == len(problem.linear.row_names)  # other equations have rows of their own
+    return residual_noise(problem.linear.row_names, fitted, held, told + more, by_values if is_effort else 0.0)
 
 
 def residuals_of_values(model: LinearModel, log: EffortLog, block: Motion, values: Array) -> Array:

@@ -51,6 +51,7 @@ def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Est
         fit=fit,
         part=part,
         fills_gaps=chosen.fills_gaps,
+        tried=choice.tried,
     )
 
 

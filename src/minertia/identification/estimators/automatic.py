@@ -25,6 +25,7 @@ from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import block_folds, inverse, left_out_squares, strongest, weighted_solution
+from minertia.identification.problem.tried import Tried
 from minertia.io.errors import SolverFailed
 from minertia.io.resources import one_thread
 
@@ -73,9 +74,13 @@ class Automatic(Estimator):
         wrong = [] if better else impossible_effects(problem)
         if wrong and GAPS_ONLY in errors and errors[GAPS_ONLY].sum() < AS_GOOD**2 * free.sum():
             better = {GAPS_ONLY: errors[GAPS_ONLY]}  # physics alone: no prior is needed for that
-        if not better:
-            return plain
-        weight = list(better)[strongest(np.stack(list(better.values())))]
+        weight = list(better)[strongest(np.stack(list(better.values())))] if better else None
+        tried = tuple(
+            _tried(own, float(1 - np.sqrt(e.sum() / free.sum())), own == weight)
+            for own, e in ((None, free), *errors.items())
+        )
+        if weight is None:
+            return replace(plain, tried=tried)
         ratio = float(np.sqrt(better[weight].sum() / free.sum()))
         pull = "" if weight == GAPS_ONLY else f" regularised towards the prior with weight {weight:g}"
         why = f", which makes {', '.join(wrong)} negative" if wrong else ""
@@ -83,10 +88,23 @@ class Automatic(Estimator):
             f"the physically consistent fit{pull} was chosen: its residual on held-out folds is {100 * ratio:.3g} "
             f"% of that of least squares{why} (choose with --estimator)"
         )
-        return Choice(Physical(prior=self.prior, weight=weight, fixed=self.fixed), "physical", (note,))
+        return Choice(Physical(prior=self.prior, weight=weight, fixed=self.fixed), "physical", (note,), tried)
 
     def _weights(self, problem: Observation) -> tuple[float, ...]:
         return WEIGHTS if self.prior is not None or problem.model.robot.has_parameters else WEIGHTS[:1]
+
+
+def _tried(weight: float | None, gain: float, is_selected: bool) -> Tried:
+    """Record of a compared estimator; weight: that of its prior, None for least squares."""
+    if weight is None:
+        return Tried("estimator", "wls", gain, is_selected, "" if is_selected else "a physical fit predicts better")
+    option = "physical" if weight == GAPS_ONLY else f"physical, prior weight {weight:g}"
+    reason = (
+        f"less than {100 * (1 - BETTER):.2g} % better than wls"
+        if gain < 1 - BETTER
+        else "another weight is as good within one standard error"
+    )
+    return Tried("estimator", option, gain, is_selected, "" if is_selected else reason)
 
 
 def impossible_effects(problem: Observation) -> list[str]:

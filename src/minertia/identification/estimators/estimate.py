@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.tried import Tried
 from minertia.io.notebook import plural
 
 Array = NDArray[np.float64]
@@ -56,7 +57,7 @@ class Estimate:
     beta, covariance: of every unknown; fixed ones have a standard deviation of zero.  not_excited: unidentifiable
     unknowns, whose entry in `beta` only serves predictions of the same motion, each with a message.  fit, part: result
     of the estimator, and the problem it solved; fills_gaps: whether priors or constraints determine what the data do
-    not.
+    not.  tried: estimators that were compared, where the choice was automatic.
     """
 
     names: tuple[str, ...]
@@ -76,6 +77,7 @@ class Estimate:
     fit: Fit | None = field(default=None, repr=False)
     part: Observation | None = field(default=None, repr=False)
     fills_gaps: bool = False
+    tried: tuple[Tried, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         for name in ("beta", "covariance", "sigma"):

@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.tried import Tried
 from minertia.io.schema import Declared
 
 
@@ -49,11 +50,15 @@ class Estimator(Declared, abc.ABC):
 
 @dataclass(frozen=True)
 class Choice:
-    """Estimator to use, its name where it is not the requested one, and messages that give the reason."""
+    """Estimator to use, its name where it is not the requested one, and messages that give the reason.
+
+    tried: the estimators that were compared.
+    """
 
     estimator: Estimator
     name: str | None = None
     notes: tuple[str, ...] = ()
+    tried: tuple[Tried, ...] = ()
 
 
 def prior_weight(weight: float) -> str:

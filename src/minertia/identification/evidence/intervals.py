@@ -61,7 +61,7 @@ class Spread:
     freedom: degrees of freedom of each variance (Satterthwaite 1946).  length: autocorrelation time of the
     residuals of the middle effort, in samples; blocks: number of such lengths in the logs.  covariance: posterior
     mean covariance of all parameters; white: the covariance for white residuals.  draws: for joint tests, if the
-    spectrum is known.
+    spectrum is known.  modelled: covariance with the correlations of the noise process, for posteriors.
     """
 
     inflation: Array
@@ -71,6 +71,7 @@ class Spread:
     covariance: Array
     white: Array
     draws: Draws | None = None
+    modelled: Array | None = None
 
     def __repr__(self) -> str:
         typical = float(np.median(self.inflation)) if len(self.inflation) else 1.0
@@ -82,9 +83,17 @@ class Spread:
     @property
     def stated(self) -> Array:
         """Covariance with the stated standard deviations."""
-        deviation = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
+        return self._with_stated(self.covariance)
+
+    @property
+    def joint(self) -> Array:
+        """Covariance with the stated standard deviations, and correlations of the noise process if it is known."""
+        return self._with_stated(self.covariance if self.modelled is None else self.modelled)
+
+    def _with_stated(self, covariance: Array) -> Array:
+        deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         scale = self.inflation * np.sqrt(np.diag(self.white)) / deviation
-        return np.asarray(self.covariance * np.outer(scale, scale))
+        return np.asarray(covariance * np.outer(scale, scale))
 
     def among(self, places: Sequence[int], count: int) -> Spread:
         """Spread of `count` unknowns: this one at the indices `places`, and zero covariance for the others."""
@@ -93,7 +102,10 @@ class Spread:
         own = list(places)
         inflation[own], freedom[own] = self.inflation, self.freedom
         covariance[np.ix_(own, own)], white[np.ix_(own, own)] = self.covariance, self.white
-        return Spread(inflation, freedom, self.length, self.blocks, covariance, white)
+        modelled = None if self.modelled is None else np.zeros((count, count))
+        if modelled is not None:
+            modelled[np.ix_(own, own)] = self.modelled
+        return Spread(inflation, freedom, self.length, self.blocks, covariance, white, modelled=modelled)
 
     def half_width(self, deviation: Array) -> Array:
         """Half the width of the 95 % interval of values with these stated standard deviations."""
@@ -215,7 +227,7 @@ def _spread(residue: Residue, samples: int) -> Spread:
     by_known = inv @ residue.known @ inv.T
     own_known = inv @ residue.error @ inv.T
     spectra = residue.spectra()
-    noise, fourth = score_covariance(residue, spectra)
+    noise, fourth, process = score_covariance(residue, spectra)
     alone = np.maximum(np.diag(white), 1e-300)
     whole, seen = np.maximum(alone - np.diag(by_known), 0.0), residue.each[:, :, 0].sum(axis=0)
     # 1 where all stretches are looked at
@@ -225,6 +237,9 @@ def _spread(residue: Residue, samples: int) -> Spread:
     most = float(np.max(variance / alone, initial=1.0))
     variance = np.where((scale > 0) | (whole <= UNSEEN * alone), variance, most * alone)
     S = S + np.diag(variance - np.diag(S))
+    own = np.sqrt(np.maximum(np.diag(noise) * scale, 0.0))
+    modelled = own_known + process * np.outer(own, own)
+    modelled += np.diag(variance - np.diag(modelled))
     scatter = fourth / 3 * (scale / variance) ** 2  # relative variance of a mean over samples, halved
     possible, by_bands = _possible(residue, spectra, np.diag(noise) * scale / variance)
     freedom = _at_least_few(2 / np.maximum(possible.var(axis=1) + 2 * scatter, 1e-6))
@@ -233,7 +248,9 @@ def _spread(residue: Residue, samples: int) -> Spread:
     lengths = [memory_length(residue.kinds, own.powers) for own in spectra]
     length = int(np.median(lengths)) if lengths else 1
     draws = Draws(possible / wider[:, None] ** 2, scores, both)
-    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, draws)
+    return Spread(
+        np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, draws, modelled
+    )
 
 
 def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) -> tuple[Array, Array]:

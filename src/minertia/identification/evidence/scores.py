@@ -24,13 +24,18 @@ QUIET = 1e-9  # of the largest spectral density: what is below it is not made lo
 NUMBERS = 4_000_000  # complex numbers in memory at a time
 
 
-def score_covariance(residue: Residue, spectra: Sequence[Spectrum]) -> tuple[Array, Array]:
-    """Parameter covariance due to noise, and the sum of the fourth powers of each parameter's scores."""
+def score_covariance(residue: Residue, spectra: Sequence[Spectrum]) -> tuple[Array, Array, Array]:
+    """Parameter covariance due to noise, the sum of the fourth powers of each parameter's scores, and correlations.
+
+    The covariance is that of the scores of the residuals, as they are.  The correlations are those of the noise
+    process: correlations of a sample are too large in some combinations, which then seem better known than they are.
+    """
     density = np.array([own.density for own in spectra])
     whites = _whitened(residue, density)
     turns = _turns(residue, whites)
     count = len(residue.white)
     S, fourth, inside, every = np.zeros((count, count)), np.zeros(count), np.zeros(count), np.zeros(count)
+    process = np.zeros((count, count))
     for (columns, _), white in zip(residue.segments, whites, strict=True):
         found = [_scores(residue, columns, white, np.sqrt(density), turns, part) for part in _parts(residue)]
         y = np.concatenate([own[0] for own in found])
@@ -38,9 +43,11 @@ def score_covariance(residue: Residue, spectra: Sequence[Spectrum]) -> tuple[Arr
         fourth += np.sum(y**4, axis=1)
         inside += np.concatenate([own[1] for own in found])
         every += np.concatenate([own[2] for own in found])
+        process += found[0][3] if len(found) == 1 else y @ y.T  # those of a sample where memory is short
     # noise that began before a segment, or is told by what follows it, counts like that within
     wider = np.sqrt(np.divide(every, inside, out=np.ones(count), where=inside > 0))
-    return S * np.outer(wider, wider), fourth * wider**4
+    size = np.sqrt(np.maximum(np.diag(process), 1e-300))
+    return S * np.outer(wider, wider), fourth * wider**4, process / np.outer(size, size)
 
 
 def _parts(residue: Residue) -> list[NDArray[np.int64]]:
@@ -51,8 +58,11 @@ def _parts(residue: Residue) -> list[NDArray[np.int64]]:
 
 def _scores(
     residue: Residue, columns: Sequence[Array], white: Array, gain: Array, turns: Array, part: NDArray[np.int64]
-) -> tuple[Array, Array, Array]:
-    """Scores of some parameters (values, N); squared influence of white noise within the segment, and in total."""
+) -> tuple[Array, Array, Array, Array]:
+    """Scores of some parameters (values, N); squared influence of white noise within the segment, and in total.
+
+    The last result is their covariance under unit white noise (values, values).
+    """
     size, samples = residue.kinds.size, white.shape[1]
     phi = np.empty((len(columns), len(part), size // 2 + 1), complex)
     for j, own in enumerate(residue.shown):
@@ -65,7 +75,8 @@ def _scores(
     influence = fft.irfft(phi, size)
     squares = np.einsum("jat,jat->at", influence, influence)
     y = np.einsum("jat,jt->at", influence[:, :, :samples], white)
-    return y, squares[:, :samples].sum(axis=1), squares.sum(axis=1)
+    together = np.asarray(sum(own @ own.T for own in influence))
+    return y, squares[:, :samples].sum(axis=1), squares.sum(axis=1), together
 
 
 def _octaves(cycles: Array, count: int) -> list[slice]:

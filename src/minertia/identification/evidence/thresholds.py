@@ -160,7 +160,6 @@ WRENCH_TILT = math.radians(1)  # of mount or gravity, from which it is told
 # wrenches of sensors beside joints
 SENSOR_WRONG = 0.1  # of the varying wrench: a rigid load in the right axes leaves noise, a few hundredths
 SENSOR_BETTER = 0.3  # of what the stated reading leaves, that another must leave at most to be named
-SENSOR_FAR = 10.0  # m from the link's frame to the centre of mass of the load, where moments are in N mm
 SATURATED = 0.01  # part of samples at one exact extreme value; noise reaches its extreme once
 
 

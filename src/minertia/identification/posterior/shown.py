@@ -84,7 +84,8 @@ class ResidualNoise:
 
     deviation: root mean square, in the unit of the predictions.  correlation: time after which the
     autocorrelation has fallen to 1/e [s].  quantiles (outputs, LEVELS): quantiles of the absolute held-out
-    residuals, divided by `deviation`. held_out: description of the held-out data.
+    residuals, divided by the root of the variance of residuals and of predictions, since held-out residuals contain
+    both. held_out: description of the held-out data.
     """
 
     outputs: tuple[str, ...]
@@ -94,7 +95,7 @@ class ResidualNoise:
     held_out: str
 
     def half_widths(self, level: float) -> Array:
-        """Half-width of each output's band without parameter uncertainty, relative to its deviation."""
+        """Half-width of each output's band, relative to the standard deviation of its predictions and residuals."""
         normal = [float(norm.ppf(0.5 + own / 2)) for own in LEVELS]
         place = float(norm.ppf(0.5 + level / 2))
         if place > normal[-1]:
@@ -126,17 +127,36 @@ class ResidualNoise:
         return cls(tuple(table["outputs"]), deviation, correlation, quantiles, str(table["held_out"]))
 
 
+def value_variance(totals: Array, samples: int, covariance: Array) -> Array:
+    """Mean variance of each output's predictions over the fitted rows, due to the covariance of the unknowns.
+
+    totals (outputs, k, k + 1): R factors of each output's rows.
+    """
+    size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    eigenvalues, axes = np.linalg.eigh(
+        covariance / np.outer(np.where(size > 0, size, 1.0), np.where(size > 0, size, 1.0))
+    )
+    root = size[:, None] * axes * np.sqrt(np.maximum(eigenvalues, 0.0))
+    return np.array([np.sum((R[:, : len(root)] @ root) ** 2) for R in totals]) / max(samples, 1)
+
+
 def residual_noise(
-    outputs: Sequence[str], fitted: Sequence[tuple[Array, float]], held: Sequence[Array], held_out: str
+    outputs: Sequence[str],
+    fitted: Sequence[tuple[Array, float]],
+    held: Sequence[Array],
+    held_out: str,
+    by_values: Array | float = 0.0,
 ) -> ResidualNoise:
     """Residual statistics of fitted logs, each (N, outputs) with its period [s], and of held-out residuals.
 
-    Non-finite residuals (diverged simulations, excluded rows) are ignored.
+    Non-finite residuals (diverged simulations, excluded rows) are ignored.  by_values: mean variance of each output's
+    predictions (`value_variance`).
     """
     every = np.concatenate([e for e, _ in fitted])
     deviation = np.sqrt(np.nanmean(np.where(np.isfinite(every), every, np.nan) ** 2, axis=0))
     deviation = np.maximum(deviation, QUIETEST * max(float(deviation.max(initial=0.0)), 1e-300))
-    scores = np.abs(np.concatenate([e[np.isfinite(e).all(axis=1)] for e in held])) / deviation
+    scores = np.abs(np.concatenate([e[np.isfinite(e).all(axis=1)] for e in held]))
+    scores = scores / np.sqrt(deviation**2 + by_values)
     quantiles = np.array([[_upper(own, level) for level in LEVELS] for own in scores.T])
     times = np.array([[_correlation_time(own, period) for own in e.T] for e, period in fitted])
     return ResidualNoise(tuple(outputs), deviation, np.mean(times, axis=0), quantiles, held_out)

@@ -31,6 +31,7 @@ from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.solve import Fold, block_folds, log_folds, noise_floor, weighted_solution
 from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
 from minertia.identification.problem.triangles import triangle
+from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
 from minertia.io.notebook import clipped, plural
@@ -100,12 +101,13 @@ class Taken:
 class Ladder:
     """Result of the forward selection: the effects, as a campaign specifies them, and the selected steps.
 
-    start: effects of the initial model.
+    start: effects of the initial model.  tried: all candidate steps, in order.
     """
 
     robot: Robot
     steps: tuple[Taken, ...] = ()
     start: tuple[str, ...] = START
+    tried: tuple[Tried, ...] = ()
 
     def __repr__(self) -> str:
         taken = ", ".join(f"{t.step.word} at {plural(len(t.joints), 'joint')}" for t in self.steps) or "nothing more"
@@ -248,11 +250,19 @@ class _Errors:
 
     def beats(self, other: _Errors, least: float = 0.0) -> bool:
         """Whether the error is smaller, significantly and by at least `least`."""
+        return not self.objection(other, least)
+
+    def objection(self, other: _Errors, least: float = 0.0) -> str:
+        """Reason why the error is not clearly smaller than that of `other`; empty if it is."""
         if not np.all(np.isfinite(self.weighted)):
-            return False
+            return "the fit without some fold is singular"
+        if not self.is_below(other):
+            return "the error is not smaller, both relative to the noise and in units of effort"
         gains = other.weighted - self.weighted
         total, error = float(gains.sum()), float(gains.std(ddof=1) * np.sqrt(len(gains)))
-        return self.is_below(other) and total > ERRORS * error and total > least
+        if not total > ERRORS * error:
+            return f"the gain is below {ERRORS:g} standard errors"
+        return "" if total > least else f"the gain is below {100 * GAIN:g} % of the joint's squared error"
 
 
 class _Climb:
@@ -268,6 +278,7 @@ class _Climb:
         self.is_exact = bool(np.all(self.sigma <= 1e3 * noise_floor(problem)))
         self.folds = block_folds(problem, self.sigma, COUNT)
         self.logs = log_folds(problem, self.sigma)
+        self.tried: list[Tried] = []
 
     def run(self) -> Ladder:
         if len(self.folds) < 3 or self.is_exact:
@@ -280,7 +291,7 @@ class _Climb:
                 taken = self._try(step, joints)
                 if taken is not None:
                     steps.append(taken)
-        return Ladder(self.robot, tuple(steps), start)
+        return Ladder(self.robot, tuple(steps), start, tuple(self.tried))
 
     def _drop(self) -> bool:
         """Drop rotor inertia from all joints if that predicts better, or if it is not significant.
@@ -294,7 +305,11 @@ class _Climb:
         if not own or not np.all(np.isfinite(without.weighted)):
             return False
         is_fitted = bool(np.all(np.isfinite(whole.weighted)))
-        if is_fitted and not without.beats(whole) and (whole.beats(without) or self._is_positive(own)):
+        stays = is_fitted and not without.beats(whole) and (whole.beats(without) or self._is_positive(own))
+        gain = without.gain_over(whole) if is_fitted else float("nan")
+        reason = "models with it predict better, or its estimates are significantly positive" if stays else ""
+        self.tried.append(Tried("effects", f"without {DROPPED}", gain, not stays, reason))
+        if stays:
             return False
         self.used = rest
         return True
@@ -321,13 +336,23 @@ class _Climb:
         best = min(range(len(trials)), key=lambda k: float(after[k].weighted.sum()))
         columns, new = trials[best]
         least = GAIN * min(self._own(j) for j in joints)
-        if not after[best].beats(before, least) or not self._is_sane(step, joints, columns, new):
-            return None
-        if self.logs and not self._errors(columns, self.logs).is_below(self._errors(self.used, self.logs)):
+        reason = after[best].objection(before, least) or self._objection(step, joints, columns, new)
+        gain = after[best].gain_over(before) if np.all(np.isfinite(after[best].weighted)) else float("nan")
+        where = self.robot.joints[joints[0]].name if len(joints) == 1 else f"{len(joints)} joints"
+        self.tried.append(Tried("effects", f"{step.word} at {where}", gain, not reason, reason))
+        if reason:
             return None
         self.used = columns
         values = tuple(float(value) if value else None for k in new for value in [_value_of(self.problem.names[k])])
-        return Taken(step, joints, values, after[best].gain_over(before))
+        return Taken(step, joints, values, gain)
+
+    def _objection(self, step: Step, joints: tuple[int, ...], columns: Sequence[int], new: Sequence[int]) -> str:
+        """Reason not to select a step that lowers the error of the folds; empty if there is none."""
+        if not self._is_sane(step, joints, columns, new):
+            return "its sign is not possible, or it adds power to the motion"
+        if self.logs and not self._errors(columns, self.logs).is_below(self._errors(self.used, self.logs)):
+            return "the error of whole held-out logs is not smaller"
+        return ""
 
     def _tried(self, step: Step, j: int) -> list[int]:
         """Column indices of a step at a joint, one for each value of its constant."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.evidence import Evidence
-from minertia.identification.evidence.intervals import NORMAL
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, LeftOut
 from minertia.identification.evidence.measure import WRENCH
 from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
@@ -65,15 +64,16 @@ def _left(folds: PosesLeftOut) -> LeftOut:
 def quantile(fit: WrenchFit) -> float:
     """Half-width of a 95 % confidence interval in standard deviations.
 
-    For a random-walk bias it is a quantile of Student's t: the walk of each channel is estimated only from
-    the steps between poses, less one and a half for load and mount (nine unknowns over six channels).  In
-    simulations, the coverage of normal intervals was too small.
+    It is a quantile of Student's t, as the noise is estimated from the poses as well.  The walk of each channel
+    has as many degrees of freedom as steps between poses, less one and a half for load and mount (nine unknowns
+    over six channels).  White noise is common to three channels, each without the columns of its trend.
     """
-    if not fit.walks:
-        return NORMAL
     from scipy.special import stdtrit  # here: it takes long to load
 
-    return float(stdtrit(max(len(fit.poses) - 3, 1), LEVEL))
+    if fit.walks:
+        return float(stdtrit(max(len(fit.poses) - 3, 1), LEVEL))
+    free = 3 * (len(fit.poses) - fit.trend.shape[1] - 1.5)
+    return float(stdtrit(max(free, 1), LEVEL))
 
 
 def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minertia.codegen.tool_wrench import FILES, ToolLoad, tool_wrench_files
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.options import WrenchOptions
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
@@ -31,6 +32,7 @@ from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import WrenchReading, as_read, settled_reading
 from minertia.identification.wrench.solve import WrenchEstimate, refuse_estimators, solve_wrench
 from minertia.io.errors import InputError, expected
+from minertia.io.files import write_file
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
 from minertia.io.schema import option_of
@@ -230,12 +232,19 @@ class WrenchProblem(Problem):
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """Return an empty tuple, as no robot file is written."""
-        return ()
+        """Names of the C files that compensate the tool."""
+        return FILES
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
-        """Write nothing and return no notes; `losses` gives the reason."""
-        return ()
+        """Write C code that compensates the tool, with its self-test; the note has its operation counts."""
+        assert isinstance(model, WrenchModel)  # made by this kind
+        tool = model.tool
+        load = ToolLoad(tool.load, tool.mount.axes, tool.mount.acceleration, tool.mount.sign)
+        files, counts = tool_wrench_files(load)
+        for name, text in files.items():
+            write_file(draft / name, text)
+        told = ", ".join(f"{name} {n.multiplications} M {n.additions} A" for name, n in counts.items())
+        return (Note("info", FILES[1], f"multiplications and additions: {told}; make test runs its self-test"),)
 
     def __repr__(self) -> str:
         return (

@@ -16,7 +16,7 @@ from minertia.identification.campaigns.options import WrenchOptions
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.geometry.chain import rotation_vector
 from minertia.identification.wrench.fit import USUAL_LEAN, USUAL_TILT
-from minertia.identification.wrench.load import Mount
+from minertia.identification.wrench.load import CHANNELS, Mount
 from minertia.identification.wrench.samples import SensorPoses
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
@@ -108,6 +108,9 @@ def settled_reading(poses: SensorPoses, options: WrenchOptions, gravity: Array) 
     mount = replace(mount, sign=SIGNS[str(found.of)])
     inside = as_read(poses, found)
     own = weighed(inside, mount)
+    ends = tuple(_saturated(poses.wrench, own.left))
+    if ends:
+        return WrenchReading(found, mount, False, notes, ends)
     if own.part < at.WRENCH_RIGHT and own.mass > 0:
         return WrenchReading(found, mount, False, notes, ())
     others = tuple(_others(poses, found, mount, own))
@@ -119,6 +122,15 @@ def settled_reading(poses: SensorPoses, options: WrenchOptions, gravity: Array) 
     if is_turned and not any(other.after < at.AS_GOOD * after.left for other in others):
         return WrenchReading(found, turned, True, (*notes, _turned_sentence(axes)), ())
     return WrenchReading(found, mount, False, notes, others)
+
+
+def _saturated(wrench: Array, left: float) -> Iterator[OtherWrench]:
+    """Channels that repeat their exact largest or smallest value, as at the end of a measuring range."""
+    for name, own in zip(CHANNELS, wrench.T, strict=True):
+        for end in (own.min(), own.max()):
+            if np.sum(own == end) >= max(FEWEST, at.SATURATED * len(own)) and np.ptp(own) > 0:
+                what = f"{name} stays at {end:.4g}, as at the end of its range: it seems to be saturated"
+                yield OtherWrench("saturated", what, "use a sensor with a larger range", left, float("nan"))
 
 
 def refuse_poses(poses: SensorPoses, mount: Mount) -> None:
