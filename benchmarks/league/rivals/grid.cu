@@ -43,7 +43,7 @@ template <typename T> void measure(const char *precision, bool last) {
     auto *model = grid::init_robotModel<T>();
     grid::init_grid_kernel_attrs<T>();
     auto *data = grid::init_gridData<T, LARGEST>();
-    const T gravity = T(9.81);
+    const T gravity = T(-9.81);  // along z, signed
     std::vector<T> state(3 * N * (size_t)LARGEST), qdd(N * (size_t)LARGEST);
     srand(1);
     for (auto &x : state) x = T(2.0 * rand() / RAND_MAX - 1.0);
