@@ -138,6 +138,8 @@ def test_samples_near_a_change_of_contacts_are_left_out() -> None:
     qd = np.where(np.arange(400) < 300, 1.0, -1.0)[:, None]
     qd[300] = 0.0
     assert np.flatnonzero(sticking(qd, 200.0, 20.0)[:, 0]).tolist() == list(range(290, 311))
+    qd[300] = -1.0  # a fast joint reverses between two samples
+    assert np.flatnonzero(sticking(qd, 200.0, 20.0)[:, 0]).tolist() == list(range(290, 311))
 
 
 @pytest.mark.slow

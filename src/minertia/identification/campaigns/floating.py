@@ -33,7 +33,8 @@ from minertia.io.errors import CampaignError, RecordingError
 from minertia.robot.robot import Robot
 
 AXES = "xyz"
-CUTOFF = 20.0  # Hz: legs move below 4 Hz; the spectrum of their positions has impacts, which are left out
+CUTOFFS = (14.0, 20.0)  # Hz: legs move below 4 Hz; the spectrum of their positions has impacts, which are left out
+CALM = 0.75  # part of the samples away from changes of contacts at which the lower cut-off is taken
 IMPACT = 0.05  # s around a change of contacts that are left out, or a period of the cut-off
 TOUCHES = 5.0  # N: a measured force above which a contact without a flag is one
 SAMPLING = 2.5  # samples kept per period of the cut-off: noise below it is then nearly white
@@ -81,18 +82,31 @@ def floating_log(campaign: Campaign, log: Log) -> EffortLog:
     """Log of a floating base for fit and evaluation: motion of all coordinates, without changes of contact."""
     signals = read_signals(campaign, log)
     rate = even_rate(signals.log)
-    cutoff = campaign.filter.cutoff_hz or min(CUTOFF, HIGHEST * rate)
+    cutoff = campaign.filter.cutoff_hz or usual_cutoff(contact_flags(campaign, signals), rate)
     motion = floating_motion(campaign, signals, cutoff, rate)
     given = EffortLog.given(replace(log, source=motion, title=log.name, start=None, stop=None))
     return replace(given, findings=contact_findings(campaign, signals))
 
 
+def usual_cutoff(flags: NDArray[np.bool_], rate: float) -> float:
+    """Default cut-off [Hz]: the lower one amplifies less noise, but smears impacts over more samples."""
+    low, high = CUTOFFS
+    cutoff = low if np.mean(is_away(flags, round(rate * max(IMPACT, 1 / low)))) >= CALM else high
+    return min(cutoff, HIGHEST * rate)
+
+
+def contact_flags(campaign: Campaign, signals: FloatingSignals) -> NDArray[np.bool_]:
+    """Flags (N, contacts) of all contacts."""
+    R, q = attitudes(campaign, signals), _positions(signals.joints)
+    found = [is_touching(c, signals, contact_force(c, signals, R, q, campaign.robot)) for c in campaign.contacts]
+    return np.stack(found, axis=1) if found else np.zeros((len(signals.log), 0), bool)
+
+
 def contact_findings(campaign: Campaign, signals: FloatingSignals) -> tuple[Finding, ...]:
     """Warnings on contacts that never lift: with unmeasured forces, they make parameters unidentifiable."""
-    found, R = [], attitudes(campaign, signals)
-    for contact in campaign.contacts:
-        force = contact_force(contact, signals, R, _positions(signals.joints), campaign.robot)
-        if is_touching(contact, signals, force).all():
+    found = []
+    for contact, flags in zip(campaign.contacts, contact_flags(campaign, signals).T, strict=True):
+        if flags.all():
             hides = "the mass at the contact point" if contact.kind == "point" else "the foot and part of the next link"
             text = f"{contact.name} never lifts, which hides {hides} where its force is not measured: lift and wave it"
             found.append(Finding("warning", PLANTED, text, contact.name))
@@ -182,17 +196,15 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
     robot, base, N = campaign.robot, campaign.floating, len(signals.log)
     R = attitudes(campaign, signals)
     q = _positions(signals.joints)
-    touching, forces, columns = [], np.zeros((N, robot.n_velocity)), []
+    forces, columns, flags = np.zeros((N, robot.n_velocity)), [], contact_flags(campaign, signals)
     forces[:, 6:] = signals.efforts
     for contact in campaign.contacts:
         J = contact_jacobian(robot, contact, q, R)
-        force = contact_force(contact, signals, R, q, robot)
+        columns.append(J)
         if base.rows != "projected":
+            force = contact_force(contact, signals, R, q, robot)
             assert force is not None  # refused before
             forces += np.einsum("nij,ni->nj", J, force)
-        touching.append(is_touching(contact, signals, force))
-        columns.append(J)
-    flags = np.stack(touching, axis=1) if touching else np.zeros((N, 0), bool)
     kept = kept_samples(flags, rate, cutoff, campaign.filter.trim_s)
     if len(kept) < 2 * robot.n_velocity:
         raise RecordingError(
@@ -285,21 +297,28 @@ def kept_samples(flags: NDArray[np.bool_], rate: float, cutoff: float, trim_s: f
     The low-pass smears impacts and, where forces are removed by projection, mixes contact states.
     """
     edge, apart = EDGE / cutoff if trim_s is None else trim_s, round(rate * max(IMPACT, 1 / cutoff))
+    away = is_away(flags, apart)
+    rows = np.arange(round(edge * rate), len(flags) - round(edge * rate), max(1, round(rate / (SAMPLING * cutoff))))
+    return rows[away[rows]]
+
+
+def is_away(flags: NDArray[np.bool_], apart: int) -> NDArray[np.bool_]:
+    """Mask (N,) of samples at least `apart` samples from every change of contacts."""
     away = np.ones(len(flags), bool)
     for k in np.flatnonzero((flags[1:] != flags[:-1]).any(axis=1)):
         away[max(0, k + 1 - apart) : k + 1 + apart] = False
-    rows = np.arange(round(edge * rate), len(flags) - round(edge * rate), max(1, round(rate / (SAMPLING * cutoff))))
-    return rows[away[rows]]
+    return away
 
 
 def sticking(qd: Array, rate: float, cutoff: float) -> NDArray[np.bool_]:
     """Mask (N, n) of joints that stand still or reverse within the impulse response of the low-pass.
 
-    Their dry friction is indeterminate there.
+    Their dry friction is indeterminate there.  A fast joint reverses between two samples, neither of them slow.
     """
     from scipy.ndimage import maximum_filter1d  # here: it takes long to load
 
     slow = np.abs(qd) < STANDS
+    slow[1:] |= qd[1:] * qd[:-1] < 0
     return np.asarray(maximum_filter1d(slow, 2 * round(rate * max(IMPACT, 1 / cutoff)) + 1, axis=0), bool)
 
 
