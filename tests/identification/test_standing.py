@@ -9,6 +9,7 @@ import pytest
 
 import minertia as mi
 from minertia.options import ColumnMap, FloatingOptions
+from tests.identification.floating_setups import SETUPS, read_table, write_table
 from tests.identification.planted_standing import PlantedStanding
 
 pytest.importorskip("mujoco")
@@ -57,3 +58,20 @@ def test_planted_robots_come_back(kind: str, robots: int, rows: str, tmp_path: P
         left.append(result.to_dict()["validation"][0]["relative"])
         held += inside(planted, tmp_path, result)
     assert max(left) < LEFT[rows] and 0.92 <= np.mean(held) <= 0.98, (left, np.mean(held))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["mobile_arm", "humanoid"])
+def test_wrong_and_right_setups_are_judged(kind: str, tmp_path: Path) -> None:
+    """Verdicts on set-ups chosen on the quadruped of `planted_legs`: 15, of which one may be judged wrongly."""
+    planted = PlantedStanding.drawn(kind, 21)
+    whole = read_table(planted.log(tmp_path / "log.csv", 21, seconds=24))
+    wrong = []
+    for name, (change, rows, said) in SETUPS.items():
+        table = dict(whole)
+        change(table)
+        verdict = mi.identify(campaign(planted, tmp_path, rows, write_table(tmp_path / "one.csv", table))).verdict
+        told = said in " ".join(verdict.reasons)
+        if (verdict.grade == "not good") != bool(said) or not told:
+            wrong.append((name, verdict.reasons[0]))
+    assert len(wrong) <= 1, wrong

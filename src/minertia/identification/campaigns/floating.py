@@ -41,6 +41,7 @@ SAMPLING = 2.5  # samples kept per period of the cut-off: noise below it is then
 USUAL_MASS, USUAL_SIZE = 10.0, 0.2  # kg, m: of a robot whose file has no masses, to weigh base against joint rows
 STANDS = 0.02  # rad/s or m/s: slower joints stick
 RANK = 1e-6  # singular value of the contact Jacobian, over the largest, below which contacts are redundant
+SLOWEST = 0.05  # s: a period of the highest cut-off; sensors slower than that do not follow legs
 ALWAYS = "always"
 PLANTED = "planted"  # check of contacts that never lift
 
@@ -97,7 +98,7 @@ def usual_cutoff(flags: NDArray[np.bool_], rate: float) -> float:
 
 def contact_flags(campaign: Campaign, signals: FloatingSignals) -> NDArray[np.bool_]:
     """Flags (N, contacts) of all contacts."""
-    R, q = attitudes(campaign, signals), _positions(signals.joints)
+    R, q = attitudes(campaign, signals), positions(signals.joints)
     found = [is_touching(c, signals, contact_force(c, signals, R, q, campaign.robot)) for c in campaign.contacts]
     return np.stack(found, axis=1) if found else np.zeros((len(signals.log), 0), bool)
 
@@ -174,6 +175,9 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     joints = read_recording(log.file, robot, campaign.map, effort=is_driven)
     source = open_log(log.file, campaign.map, robot)
     known = source.names()
+    attitude = expanded(campaign.floating.attitude, "xyzw")
+    if set(attitude) <= set(known):  # it also tells of wrong inertial units
+        wanted |= dict.fromkeys(attitude, "the attitude of the base")
     for name, what in wanted.items():
         if name not in known:
             raise RecordingError(
@@ -183,6 +187,7 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     others = np.column_stack([np.concatenate([block.columns[name] for block in blocks]) for name in wanted])
     if len(others) != len(joints):
         raise RecordingError("joint and base columns differ in length; repair the malformed rows", file=log.file)
+    others = filled(others, tuple(wanted), joints.t, str(log.file))
     n = robot.n
     tau = joints.efforts() if is_driven else np.zeros_like(joints.q)
     whole = Recording(joints.t, np.concatenate([joints.q, tau, others], axis=1), source=str(log.file))
@@ -191,11 +196,30 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     return FloatingSignals(even, n, {name: 2 * n + k for k, name in enumerate(wanted)})
 
 
+def filled(values: Array, names: Sequence[str], t: Array, file: str) -> Array:
+    """Columns (N, names) of slower sensors, interpolated where cells are empty; raises an error on longer gaps."""
+    found = np.array(values)
+    for k, name in enumerate(names):
+        known = np.isfinite(found[:, k])
+        if known.all():
+            continue
+        longest = float(np.diff(t[known], prepend=t[0], append=t[-1]).max()) if known.any() else float(np.ptp(t))
+        if longest > SLOWEST:
+            raise RecordingError(
+                f"it has no values for {longest:.3g} s, longer than the {SLOWEST:g} s over which a slower sensor is "
+                "interpolated; omit this part with from and to, or name another column",
+                file=file,
+                column=name,
+            )
+        found[:, k] = np.interp(t, t[known], found[known, k])
+    return found
+
+
 def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float, rate: float) -> Motion:
     """Motion of all coordinates with generalised efforts, low-passed, decimated, without changes of contact."""
     robot, base, N = campaign.robot, campaign.floating, len(signals.log)
     R = attitudes(campaign, signals)
-    q = _positions(signals.joints)
+    q = positions(signals.joints)
     forces, columns, flags = np.zeros((N, robot.n_velocity)), [], contact_flags(campaign, signals)
     forces[:, 6:] = signals.efforts
     for contact in campaign.contacts:
@@ -226,7 +250,7 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
     return Motion(signals.log.t[kept], q[kept], qd[kept], qdd[kept], tau, source=signals.log.source, projection=P)
 
 
-def _positions(joints: Array) -> Array:
+def positions(joints: Array) -> Array:
     """Positions (N, 7 + n) of a base at the origin."""
     place = np.tile([0.0, 0, 0, 0, 0, 0, 1], (len(joints), 1))
     return np.concatenate([place, joints], axis=1)
@@ -241,7 +265,7 @@ def _states(
     joints, w, a = (low_pass(np.ascontiguousarray(x), cutoff, rate) for x in (signals.joints, gyro, measured))
     wd, speeds, r = rate_of_change(w, rate), rate_of_change(joints, rate), np.array(base.at, float)
     a = a - np.cross(wd, r) - np.cross(w, np.cross(w, r))  # of the base's origin
-    q = _positions(joints)
+    q = positions(joints)
     qd = np.concatenate([np.zeros_like(w), w, speeds], axis=1)
     qdd = np.concatenate([a + np.array(robot.gravity, float), wd, rate_of_change(speeds, rate)], axis=1)
     return q, qd, qdd, raw
