@@ -170,6 +170,7 @@ export interface FitParameter {
 
 /** Lists are by joint, null for what is no number. */
 export interface LogSamples {
+  t?: number[]; // results of older versions have none
   q: ((number | null)[] | null)[];
   qd: ((number | null)[] | null)[];
   residual: (number | null)[][];

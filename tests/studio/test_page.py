@@ -116,13 +116,41 @@ def identify_step(visit: Visit) -> None:
     for look, title in (("against speed", "Residual"), ("friction curve", "Friction"), ("spectrum", "Residual")):
         page.get_by_role("button", name=look).click()
         page.get_by_role("heading", name=title, exact=True).wait_for()
+    one_time(page)
+    tables = page.get_by_role("group", name="Tables")
+    tables.get_by_role("button", name="essential").click()
     cost = page.locator(".facts", has_text="multiplications").locator("dd").nth(2)
     all_of_it = cost.inner_text()
     page.get_by_role("slider", name="Number of values").fill("5")
     assert cost.inner_text() != all_of_it
+    tables.get_by_role("button", name="correlations").click()
     page.get_by_role("heading", name="Correlations").wait_for()
+    tables.get_by_role("button", name="residuals").click()
     assert page.get_by_text("nominal", exact=True).count() >= 2
     assert visit.serious() == []
+
+
+def one_time(page: Any) -> None:
+    """The player, the plots and the robot show one time; a reload shows the same again."""
+    page.get_by_role("group", name="Look at").get_by_role("button", name="over time").click()
+    for question in ("Predicts efforts", "Parameter accuracy"):
+        assert page.get_by_role("term").get_by_text(question).is_visible()
+    page.get_by_role("slider", name="Time").fill("200")
+    for name, key in (("Seen from", "top"), ("Links drawn as", "glass"), ("Paint", "of the log")):
+        page.get_by_role("group", name=name).get_by_role("button", name=key).click()
+    page.get_by_label("path of the flange").check()
+    places = "[...document.querySelectorAll('.u-now')].map((line) => line.getBoundingClientRect().x)"
+    middle = page.evaluate(places)
+    plot = page.locator(".plot .u-over").first
+    plot.hover(position={"x": 20, "y": 20})
+    until(page, lambda: all(now < then for now, then in zip(page.evaluate(places), middle, strict=True)))
+    time = page.locator(".player output").inner_text()
+    until(page, lambda: "camera=top" in page.url and "path=on" in page.url and "t=" in page.url)
+    page.reload()
+    until(page, lambda: page.locator(".player output").count() == 1)
+    assert page.locator(".player output").inner_text() == time
+    pressed = page.locator(".stage-tools [aria-pressed=true]").all_inner_texts()
+    assert pressed == ["top", "glass", "of the log"]
 
 
 def code_step(visit: Visit, archive: Path, project: Path) -> None:

@@ -206,7 +206,7 @@ def _calibrate(work: JobWork, asked: CalibrateJob) -> tuple[dict[str, Any], str]
 def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]:
     """Identify a campaign of any kind, write its result, and make its page."""
     from minertia.identification.identify import identify
-    from minertia.report.fit_views import fit_view, titled
+    from minertia.report.fit_views import drawn_view, fit_view, titled
     from minertia.report.folders import check_identification, write_identification
 
     count = StepCount(2 * (len(campaign.train) + len(campaign.validate)) + 7)
@@ -218,7 +218,7 @@ def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]
     result = identify(campaign, tell=tell)
     notes = write_identification(work.out, result, names=work.titles, tell=tell)
     tell("comparing curves")
-    view = titled(fit_view(result, work.titles), work.titles)
+    view = titled({"drawn": drawn_view(result.robot), **fit_view(result, work.titles)}, work.titles)
     tell("selecting the essential parameters")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]

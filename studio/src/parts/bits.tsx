@@ -4,9 +4,9 @@ import { cancelJob } from "../api";
 import { useStudio } from "../studio";
 import type { Job } from "../types";
 
-export function Panel({ title, tools, children, id }: { title?: ReactNode; tools?: ReactNode; children: ReactNode; id?: string }) {
+export function Panel({ title, tools, children, id, className }: { title?: ReactNode; tools?: ReactNode; children: ReactNode; id?: string; className?: string }) {
   return (
-    <section className="panel" id={id}>
+    <section className={className ? `panel ${className}` : "panel"} id={id}>
       {title && (
         <header className="panel-head">
           <h2>{title}</h2>
