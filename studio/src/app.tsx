@@ -17,7 +17,7 @@ const STEPS: Step[] = [
   { path: "control", title: "Control", about: "tracking, played", load: () => import("./steps/control") },
   { path: "code", title: "Code", about: "for the controller", load: () => import("./steps/code") },
   { path: "fleet", title: "Fleet", about: "robots over days", load: () => import("./steps/fleet") },
-  { path: "runs", title: "Runs", about: "two side by side", load: () => import("./steps/runs") },
+  { path: "runs", title: "Runs", about: "all results, compared", load: () => import("./steps/runs") },
 ];
 const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", calibrate: "calibrate", control: "control", code: "generate", fleet: "fleet" };
 

@@ -58,6 +58,7 @@ def test_a_campaign_of_the_puma_from_an_empty_folder_to_c(chromium, logs, tmp_pa
         control_step(visit)
         visit.page.get_by_role("link", name="Runs").click()
         visit.page.get_by_role("heading", name="All runs").wait_for()
+        runs_step(visit.page)
         assert visit.serious() == []
         assert visit.faults == []
     compiled(tmp_path / "code.zip", tmp_path)
@@ -130,6 +131,11 @@ def identify_step(visit: Visit) -> None:
     assert visit.serious() == []
 
 
+def asked(page: Any) -> str:
+    """The time in the address [s]."""
+    return page.evaluate("new URLSearchParams(location.search).get('t')") or "nan"
+
+
 def one_time(page: Any) -> None:
     """The player, the plots and the robot show one time; a reload shows the same again."""
     page.get_by_role("group", name="Look at").get_by_role("button", name="over time").click()
@@ -142,10 +148,11 @@ def one_time(page: Any) -> None:
     places = "[...document.querySelectorAll('.u-now')].map((line) => line.getBoundingClientRect().x)"
     middle = page.evaluate(places)
     plot = page.locator(".plot .u-over").first
-    plot.hover(position={"x": 20, "y": 20})
+    for x in (30, 20):
+        plot.hover(position={"x": x, "y": 20})
     until(page, lambda: all(now < then for now, then in zip(page.evaluate(places), middle, strict=True)))
     time = page.locator(".player output").inner_text()
-    until(page, lambda: "camera=top" in page.url and "path=on" in page.url and "t=" in page.url)
+    until(page, lambda: "camera=top" in page.url and "path=on" in page.url and f"{float(asked(page)):.2f} s" == time)
     page.reload()
     until(page, lambda: page.locator(".player output").count() == 1)
     assert page.locator(".player output").inner_text() == time
@@ -205,6 +212,25 @@ def control_step(visit: Visit) -> None:
     row = page.get_by_role("region", name="Tracking errors").locator("tbody tr").nth(1).locator("td").all_inner_texts()
     assert float(row[0]) < 0.1 * float(row[2])  # computed torque beside PD alone
     assert visit.serious() == []
+
+
+def runs_step(page: Any) -> None:
+    """A run is named and tagged, found by its tag, and deleted after one more question."""
+    row = page.get_by_role("row").filter(has_text="identification")
+    assert row.get_by_role("cell", name="12 Hz").is_visible()
+    row.get_by_role("button", name="Edit").click()
+    page.get_by_label("name of 0").fill("heavy forearm")
+    page.get_by_label("tags of 0").fill("cold, day 1")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="heavy forearm").wait_for()
+    page.get_by_label("Filter runs").fill("day 1 heavy")
+    page.get_by_role("heading", name="1 of").wait_for()
+    page.get_by_label("Filter runs").fill("control")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete with its files").click()
+    page.get_by_role("heading", name="0 of").wait_for()
+    page.get_by_label("Filter runs").fill("")
 
 
 def compiled(archive: Path, place: Path) -> None:

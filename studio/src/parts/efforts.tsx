@@ -169,11 +169,11 @@ export const Efforts = memo(function Efforts({ log, joints, choice, group, heigh
 });
 
 const MANY = 12; // plots of which each is drawn when it is seen
-const SIDES = ["--predicted", "--nominal"];
+const SIDES = ["--predicted", "--nominal", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
 
-/** One log as it was measured and as two models predict it, joint by joint; logs: of the same name, one of each model. */
-export function EffortsOfTwo({ logs, titles, joints, group }: { logs: [JudgedLog, JudgedLog]; titles: [string, string]; joints: string[]; group: string }) {
-  const [first, second] = logs;
+/** One log as it was measured and as some models predict it, joint by joint; logs: of the same name, one of each model. */
+export const EffortsOfSome = memo(function EffortsOfSome({ logs, titles, joints, group }: { logs: JudgedLog[]; titles: string[]; joints: string[]; group: string }) {
+  const [first] = logs;
   const drawn = useMemo(
     () =>
       joints.map((_, j): Series[] => [
@@ -181,21 +181,21 @@ export function EffortsOfTwo({ logs, titles, joints, group }: { logs: [JudgedLog
         ...logs.map((log, k) => ({
           label: titles[k],
           values: log.t === first.t ? log.curves.predicted[j] : resampled(first.t, log.t, log.curves.predicted[j]),
-          colour: SIDES[k],
+          colour: SIDES[k % SIDES.length],
           dash: k ? [6, 4] : undefined,
           width: 1.3,
         })),
       ]),
-    [logs[0], logs[1], titles[0], titles[1], joints],
+    [logs, titles, joints, first],
   );
   return (
     <div className="plots">
       {joints.map((joint, j) => (
-        <Plot key={joint} group={group} title={`${joint}, residual ${percent(first.residual.per_joint[j]?.relative)} and ${percent(second.residual.per_joint[j]?.relative)}`} unit={unitOf(first, j)} t={first.t} series={drawn[j]} />
+        <Plot key={joint} group={group} title={`${joint}, residual ${logs.map((log) => percent(log.residual.per_joint[j]?.relative)).join(", ")}`} unit={unitOf(first, j)} t={first.t} series={drawn[j]} late={joints.length > MANY} />
       ))}
     </div>
   );
-}
+});
 
 /** A curve at other times, linearly between its own; nothing beyond its ends. */
 function resampled(at: number[], t: number[], values: (number | null)[]): (number | null)[] {

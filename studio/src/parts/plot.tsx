@@ -62,6 +62,15 @@ function power(value: number): string {
   return exponent >= -2 && exponent <= 3 ? String(Number(value.toPrecision(1))) : raised(`10^${exponent}`);
 }
 
+let pointer = ""; // where it was last seen
+
+/** Whether the pointer itself moved: a page that appears or scrolls under it moves no time. */
+function hasMoved({ screenX, screenY }: MouseEvent): boolean {
+  const before = pointer;
+  pointer = `${screenX} ${screenY}`;
+  return before !== "" && before !== pointer;
+}
+
 /** The part of the horizontal axis that is shown; null for all of it. */
 function part({ scales, data }: uPlot): [number, number] | null {
   const { min, max } = scales.x, xs = data[0];
@@ -185,8 +194,8 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
           setCursor: [
             (own) => {
               const { left, event } = own.cursor;
-              // of this plot, not of one that shares its cursor; a page that appears under a pointer moves no time
-              const isPointed = event ? own.over.matches(":hover") && !!(event.movementX || event.movementY) : element === document.activeElement;
+              // of this plot, not of one that shares its cursor
+              const isPointed = event ? hasMoved(event) && own.over.matches(":hover") : element === document.activeElement;
               if (ready && shared && left != null && left >= 0 && isPointed) shared.seek(own.posToVal(left, "x"));
             },
           ],
