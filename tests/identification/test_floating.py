@@ -60,7 +60,7 @@ def mass_of(result: mi.Identification) -> float:
 @pytest.mark.parametrize("rows, count, left", [
     ("base", 94, 0.013),
     pytest.param("all", 118, 0.013, marks=pytest.mark.slow),
-    ("projected", 118, 0.02),
+    pytest.param("projected", 118, 0.02, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_planted_legs_come_back(planted, tmp_path: Path, rows: str, count: int, left: float) -> None:
     legs, logs = planted

@@ -145,6 +145,13 @@ class ColumnMap(Declared):
         'ratios if it has any; optional. In a list `""` means that a joint has none.',
         "recognised in addition to link positions (`theta1`, `q_motor1`, `qm1` ...)",
     )
+    volts: Names | None = _signal(
+        "Columns of supply voltages of servos [V], or the one of all; optional.", "recognised (`volts`, `volts1`)"
+    )
+    enabled: Names | None = _signal(
+        "Columns that are 0 while the motor of a joint is switched off, else 1; optional.",
+        "recognised (`enabled1`, `torque_enable1`)",
+    )
     program: str | None = option(
         None,
         "Column with the number of the running program; stored in records of [fleets](fleets.md).",
