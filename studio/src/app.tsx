@@ -1,6 +1,7 @@
 import { Component, type ComponentType, type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { startJob } from "./api";
 import { CampaignProvider } from "./campaign";
+import { AddressLooks, LooksContext } from "./parts/look";
 import { latest, newest, type Studio, StudioContext, usePath, useProject, useStudio } from "./studio";
 import type { Project } from "./types";
 
@@ -16,7 +17,7 @@ const STEPS: Step[] = [
   { path: "control", title: "Control", about: "tracking, played", load: () => import("./steps/control") },
   { path: "code", title: "Code", about: "for the controller", load: () => import("./steps/code") },
   { path: "fleet", title: "Fleet", about: "robots over days", load: () => import("./steps/fleet") },
-  { path: "runs", title: "Runs", about: "two side by side", load: () => import("./steps/runs") },
+  { path: "runs", title: "Runs", about: "all results, compared", load: () => import("./steps/runs") },
 ];
 const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", calibrate: "calibrate", control: "control", code: "generate", fleet: "fleet" };
 
@@ -38,7 +39,8 @@ export function App() {
   const [sentence, say] = useState<string | null>(null);
   const told = useCallback((text: string) => say(text), []);
   const { project, refresh, put, look, write, revision, trouble } = useProject(told);
-  const [path, go] = usePath();
+  const [looks] = useState(() => new AddressLooks());
+  const [path, go] = usePath(looks.read);
 
   const run = useCallback(
     async (kind: string, settings: object = {}) => {
@@ -84,6 +86,7 @@ export function App() {
   const step = STEPS.find((s) => s.path === path[0]) ?? STEPS[0];
   return (
     <StudioContext.Provider value={studio}>
+      <LooksContext.Provider value={looks}>
         <a className="skip" href="#main">
           Skip to the step
         </a>
@@ -141,6 +144,7 @@ export function App() {
             </Shown>
           </CampaignProvider>
         </main>
+      </LooksContext.Provider>
     </StudioContext.Provider>
   );
 }

@@ -122,8 +122,8 @@ export function useProject(say: (sentence: string) => void) {
   return { project, refresh, put, look, write, revision, trouble };
 }
 
-/** The address, as a list of its parts. */
-export function usePath(): [string[], (path: string) => void] {
+/** The address, as a list of its parts; gone: called after going elsewhere. */
+export function usePath(gone: () => void): [string[], (path: string) => void] {
   const [path, setPath] = useState(window.location.pathname);
   useEffect(() => {
     const changed = () => setPath(window.location.pathname);
@@ -131,10 +131,12 @@ export function usePath(): [string[], (path: string) => void] {
     return () => window.removeEventListener("popstate", changed);
   }, []);
   const go = useCallback((to: string) => {
-    if (to !== window.location.pathname) window.history.pushState(null, "", to);
-    setPath(to);
+    if (to === window.location.pathname + window.location.search) return;
+    window.history.pushState(null, "", to);
+    gone();
+    setPath(window.location.pathname);
     window.scrollTo(0, 0);
-  }, []);
+  }, [gone]);
   return [path.split("/").filter(Boolean), go];
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,15 +47,16 @@ READING = (
 )  # keys of [columns]
 
 
-def run(kind: str, work: JobWork) -> tuple[str, str]:
+def run(kind: str, work: JobWork) -> tuple[str, str, dict[str, Any]]:
     """Run a job; the data of the page are in `VIEW`, written last.
 
-    Returns a message on the result, and its grade ("good", "usable", "not good"; "" where there is no verdict).
+    Returns a message on the result, its grade ("good", "usable", "not good"; "" where there is no verdict), and its
+    figures for the table of runs.
     """
     view, sentence = KINDS[kind](work, read_job(kind, work.settings))
     text = json.dumps(view, allow_nan=False, separators=(",", ":"))
     write_file(make_folder(work.out) / VIEW, text, force=True)
-    return sentence, str(view.get("grade", ""))
+    return sentence, str(view.get("grade", "")), dict(view.get("summary", {}))
 
 
 # ---------------------------------------------------------------------- robot
@@ -206,7 +207,7 @@ def _calibrate(work: JobWork, asked: CalibrateJob) -> tuple[dict[str, Any], str]
 def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]:
     """Identify a campaign of any kind, write its result, and make its page."""
     from minertia.identification.identify import identify
-    from minertia.report.fit_views import fit_view, titled
+    from minertia.report.fit_views import drawn_view, fit_view, titled
     from minertia.report.folders import check_identification, write_identification
 
     count = StepCount(2 * (len(campaign.train) + len(campaign.validate)) + 7)
@@ -218,15 +219,37 @@ def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]
     result = identify(campaign, tell=tell)
     notes = write_identification(work.out, result, names=work.titles, tell=tell)
     tell("comparing curves")
-    view = titled(fit_view(result, work.titles), work.titles)
+    view = titled({"drawn": drawn_view(result.robot), **fit_view(result, work.titles)}, work.titles)
     tell("selecting the essential parameters")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
-    view["grade"] = result.verdict.grade
+    view["grade"], view["summary"] = result.verdict.grade, _summary(campaign, result)
     word = result.verdict.word
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on validation logs" if unseen else ""
     return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {result.problem.measure.word}{told}"
+
+
+def _summary(asked: Campaign, result: Identification) -> dict[str, Any]:
+    """Figures of an identification for the table of runs; chosen: settings that the campaign left open."""
+    from minertia.identification.campaigns.record import campaign_record
+    from minertia.report.bundle import finite
+
+    record = campaign_record(result.problem.campaign)
+    cutoff, unseen = record["filter"].get("cutoff_hz"), [r.relative for r in result.validation]
+    effects = [str(e["kind"]) if isinstance(e, Mapping) else str(e) for e in record["effects"] or ()]
+    left_open = {"effects": asked.effects is None, "cutoff_hz": asked.filter.cutoff_hz is None}
+    return {
+        "robot": result.robot.name,
+        "effects": list(dict.fromkeys(effects)),
+        "cutoff_hz": None if cutoff is None else finite(cutoff),
+        "chosen": [name for name, is_open in left_open.items() if is_open],
+        "estimator": str(result.to_dict()["estimator"]),
+        "training": finite(result.training.relative),
+        "validation": finite(max(unseen)) if unseen else None,
+        "predicts": result.verdict.predicts,
+        "knows": result.verdict.knows,
+    }
 
 
 def _significance(result: Identification) -> dict[str, Any] | None:

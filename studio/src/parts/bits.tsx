@@ -4,9 +4,9 @@ import { cancelJob } from "../api";
 import { useStudio } from "../studio";
 import type { Job } from "../types";
 
-export function Panel({ title, tools, children, id }: { title?: ReactNode; tools?: ReactNode; children: ReactNode; id?: string }) {
+export function Panel({ title, tools, children, id, className }: { title?: ReactNode; tools?: ReactNode; children: ReactNode; id?: string; className?: string }) {
   return (
-    <section className="panel" id={id}>
+    <section className={className ? `panel ${className}` : "panel"} id={id}>
       {title && (
         <header className="panel-head">
           <h2>{title}</h2>
@@ -303,5 +303,62 @@ export function Scroll({ label, tall, children }: { label: string; tall?: boolea
     <div className={tall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
       {children}
     </div>
+  );
+}
+
+/** A button that asks once more before it does something that cannot be undone. */
+export function SureButton({ label, sure, onClick }: { label: string; sure: string; onClick: () => void }) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <button
+      type="button"
+      className={asking ? "danger" : undefined}
+      onClick={() => {
+        if (asking) onClick();
+        setAsking(!asking);
+      }}
+      onBlur={() => setAsking(false)}
+    >
+      {asking ? sure : label}
+    </button>
+  );
+}
+
+/** Tags as chips. */
+export const Tags = ({ tags }: { tags?: string[] }) => (
+  <>
+    {tags?.map((tag) => (
+      <span key={tag} className="tag">
+        {tag}
+      </span>
+    ))}
+  </>
+);
+
+/** Fields for a name and tags, and a way to be rid of the thing; used for runs and for logs. */
+export function LabelForm({ what, title, own, tags, onSave, onDelete, danger }: {
+  what: string;
+  title: string;
+  own: string;
+  tags: string[];
+  onSave: (title: string, tags: string[]) => void;
+  onDelete: () => void;
+  danger: [string, string];
+}) {
+  const [name, setName] = useState(title);
+  const [words, setWords] = useState(tags.join(", "));
+  return (
+    <form
+      className="label-form"
+      onSubmit={(e) => {
+        e.preventDefault();
+        onSave(name.trim() === own ? "" : name.trim(), [...new Set(words.split(",").map((tag) => tag.trim()).filter(Boolean))]);
+      }}
+    >
+      <input aria-label={`name of ${what}`} value={name} placeholder={own} maxLength={120} onChange={(e) => setName(e.target.value)} />
+      <input aria-label={`tags of ${what}, separated by commas`} value={words} placeholder="tags, separated by commas" onChange={(e) => setWords(e.target.value)} />
+      <button type="submit">Save</button>
+      <SureButton label={danger[0]} sure={danger[1]} onClick={onDelete} />
+    </form>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { JOBS, type ExciteSettings } from "../options";
 import { Archive, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
-import { Deviations, LimitUse, MotionCurves, MotionWords, Played } from "../parts/motion";
+import { Deviations, LimitUse, MotionWords, PlayedWithCurves } from "../parts/motion";
 import { Fields, JobFields } from "../parts/options";
 import { latest, useRuns, useStudio } from "../studio";
 import type { Job, MotionView, Table } from "../types";
@@ -123,14 +123,11 @@ function Motion({ view, job }: { view: MotionView; job: Job }) {
           </>
         }
       >
-        <Played view={view} />
+        <PlayedWithCurves view={view} />
         <MotionWords view={view} />
       </Panel>
       <Panel title="Use of the limits">
         <LimitUse view={view} />
-      </Panel>
-      <Panel title="Motion">
-        <MotionCurves view={view} />
       </Panel>
       <Panel title="Predicted deviations">
         <Deviations view={view} tall />

@@ -3,7 +3,7 @@ import { putRobot, upload } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
 import { ParameterName, Tex } from "../parts/math";
 import { ClassGrid, Sliders } from "../parts/robot";
-import { Scene } from "../parts/scene";
+import { Stage } from "../parts/stage";
 import { useRobotView, useStudio } from "../studio";
 import type { BaseView, NoteData, RobotView } from "../types";
 
@@ -111,28 +111,25 @@ function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; f
     <div className="split">
       <div className="pane sticky">
         <Panel>
-          <div className="stage">
-            <Scene
-              robot={robot}
-              drawing={drawing}
-              q={q}
-              lit={all}
-              showFrames={show.frames}
-              showMasses={show.masses}
-              showCapsules={show.capsules}
-              onLink={setPointed}
-              label={`${robot.robot} in three dimensions; drag to turn`}
-            />
-            <p className="stage-label">{link ? `${link.number} · ${link.link ?? link.name}` : "drag to turn, scroll to zoom"}</p>
-          </div>
-          <div className="toggles">
+          <Stage
+            robot={robot}
+            drawing={drawing}
+            q={q}
+            lit={all}
+            showFrames={show.frames}
+            showMasses={show.masses}
+            showCapsules={show.capsules}
+            onLink={setPointed}
+            label={`${robot.robot} in three dimensions; drag to turn`}
+            words={link ? `${link.number} · ${link.link ?? link.name}` : "drag to turn, scroll to zoom"}
+          >
             <CheckField label="frames" value={show.frames} onChange={(frames) => setShow({ ...show, frames })} />
             <CheckField label="centres of mass" value={show.masses} onChange={(masses) => setShow({ ...show, masses })} />
             <CheckField label="capsules" value={show.capsules} onChange={(capsules) => setShow({ ...show, capsules })} />
             <button type="button" className="plain" onClick={() => setQ(drawing.start)}>
               Reset posture
             </button>
-          </div>
+          </Stage>
           <Sliders joints={robot.joints} names={robot.coordinates} q={q} onChange={setQ} onPoint={setPointed} />
         </Panel>
       </div>
