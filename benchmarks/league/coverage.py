@@ -17,7 +17,7 @@ from tests.random_robots import random_robot
 from benchmarks.league.rows import OURS, Row
 
 STATED = 95.0  # %
-NOISE_DRAWS, LOAD_DRAWS, TOOLS, CALIBRATIONS, FITS, POSTERIORS = 20, 12, 30, 20, 40, 6
+NOISE_DRAWS, LOAD_DRAWS, TOOLS, CALIBRATIONS, FITS, POSTERIORS = 20, 60, 30, 20, 40, 6
 
 
 def rows() -> Iterator[Row]:
