@@ -970,7 +970,7 @@ export const OPTIONS = {
       "default": null
     },
     "load_share": {
-      "help": "Law `\"servo\"`: part of the motor's effort in the load of the gear that friction depends on, the rest is what the links ask for at rest; `\"?\"` if both sides differ.",
+      "help": "Law `\"servo\"`: part of the motor's effort in the load of the gear that friction depends on, the rest is the static effort of the links; `\"?\"` if both sides differ.",
       "unit": "",
       "type": "file",
       "low": 0,
