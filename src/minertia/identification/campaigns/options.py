@@ -479,7 +479,7 @@ class ContactOptions(Declared):
     active: str = option(
         "",
         "Column of contact flags, 1 in contact; `always` for a permanent contact.",
-        otherwise="where the measured force exceeds 5 N",
+        otherwise="where the measured force exceeds 5 N, else where it is as low as the lowest contact",
     )
     force: str = option("", "Columns of the force on the robot [N].", otherwise="not measured")
     moment: str = option("", "Columns of the moment of a surface contact [N m].", otherwise="none")

@@ -12,7 +12,6 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.floating import (
     FloatingSignals,
     attitudes,
-    contact_flags,
     contact_force,
     expanded,
     floating_motion,
@@ -90,7 +89,7 @@ def _better_reading(campaign: Campaign, model: LinearModel, signals: FloatingSig
     rate = even_rate(signals.log)
     found = []
     for text, asked, own in _readings(campaign, signals, rate):
-        cutoff = campaign.filter.cutoff_hz or usual_cutoff(contact_flags(asked, own), rate)
+        cutoff = campaign.filter.cutoff_hz or usual_cutoff(asked, own, rate)
         try:
             left = _left(model, floating_motion(asked, own, cutoff, rate))
         except MinertiaError:
