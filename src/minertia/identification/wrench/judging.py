@@ -83,7 +83,7 @@ def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
     (`_size`).
     """
     half, found = quantile(fit), []
-    prior = dict(zip((*TILT, *fit.mount.lean_names), fit.usual.tolist(), strict=True))
+    prior = dict(zip((*TILT, *fit.mount.lean_names), fit.angle_prior.tolist(), strict=True))
     prior |= dict.fromkeys(INERTIA, abs(float(fit.load[0])) * USUAL_REACH**2)
     for k, name in enumerate(fit.names):
         value, deviation = float(fit.values[k]), float(np.sqrt(fit.covariance[k, k]))

@@ -22,7 +22,7 @@ from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
 SIGNS = {"tool": 1.0, "sensor": -1.0}  # see `Mount`
-TURNED = 3 * USUAL_TILT  # rad: beyond, axes are turned rather than inexact
+TURNED = np.deg2rad(3.0)  # beyond, axes are turned rather than inexact: three times a clamped flange
 DIRECTIONS = np.sin(np.deg2rad(3.0))  # spread of gravity's direction in the sensor, below which poses show no more
 FEWEST = 3  # poses: three gravity directions tell load and bias apart
 
