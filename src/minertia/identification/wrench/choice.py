@@ -11,7 +11,7 @@ from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.wrench.drift import BIASES
 from minertia.identification.wrench.fit import WrenchFit, fit_wrench, widened
 from minertia.identification.wrench.samples import SensorPoses
-from minertia.identification.wrench.setups import WrenchReading
+from minertia.identification.wrench.setups import WrenchReading, not_shown
 from minertia.io.arrays import Array
 
 MOST_FOLDS = 10
@@ -42,8 +42,9 @@ class PosesLeftOut:
         """Whether the error is below a simpler bias model's by more than one standard error (Breiman)."""
         sizes = np.maximum(np.repeat(simpler.rms, 3), 1e-300)
         rows = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
-        gain = np.bincount(self.groups, rows) / np.bincount(self.groups)
-        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+        groups = np.unique(self.groups, return_inverse=True)[1]
+        gain = np.bincount(groups, rows) / np.bincount(groups)
+        return len(gain) > 1 and bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,22 @@ def rms_of(left: Array) -> tuple[float, float]:
     return float(np.sqrt(np.mean(left[:, :3] ** 2))), float(np.sqrt(np.mean(left[:, 3:] ** 2)))
 
 
-def left_out(poses: SensorPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut:
-    """Cross-validate a bias model over the poses; whole: the fit of all poses, as initial values of each fold."""
+def left_out(poses: SensorPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut | None:
+    """Cross-validate a bias model over the poses; whole: the fit of all poses, as initial values of each fold.
+
+    Folds without which the others do not show the load are passed over; None without any other.
+    """
     fold = poses.groups % min(len(poses), MOST_FOLDS)
-    left, load = np.zeros((2, len(poses), 6))
+    left, load, shown = *np.zeros((2, len(poses), 6)), np.zeros(len(poses), bool)
     for k in range(int(fold.max()) + 1):
         out = fold == k
+        if not_shown(poses.take(~out), reading.mount) is not None:
+            continue
         tool = fit_wrench(poses.take(~out), reading.mount, reading.usual, bias, whole).carried
         left[out] = poses.wrench[out] - tool.predicted(poses.take(out))
         load[out] = poses.wrench[out] - tool.bias_at(poses.take(out))
-    return PosesLeftOut(left, load, poses.groups)
+        shown |= out
+    return PosesLeftOut(left[shown], load[shown], poses.groups[shown]) if shown.any() else None
 
 
 def possible(poses: SensorPoses) -> tuple[str, ...]:
@@ -91,10 +98,10 @@ def chosen(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> tuple[Wren
     for word in words:
         tell(f"fitting a {word} bias")
         fits[word] = fit_wrench(poses, reading.mount, reading.usual, word)
-        if len(poses) >= FEWEST_LEFT_OUT:
-            tried[word] = left_out(poses, reading, word, fits[word])
+        if len(poses) >= FEWEST_LEFT_OUT and (own := left_out(poses, reading, word, fits[word])) is not None:
+            tried[word] = own
     best = words[0]
     for word in words[1:]:
-        if tried[word].is_better(tried[best]):
+        if word in tried and tried[word].is_better(tried[best]):
             best = word
     return widened(fits[best]), BiasChoice(best, tried)

@@ -277,7 +277,7 @@ class WrenchRows:
         of = np.digitize(self.known - self.angles, (0, 3, 5))  # 1: tilt, 2: gravity direction
         count, by_angles = np.bincount(of, minlength=4), np.bincount(of, slope[w.size :], minlength=4)
         total = left @ left + 2 * np.log(sizes).sum() - 2 * np.log(w).sum() + 2 * count[1:3] @ np.log(noise.angles)
-        return float(total), slope[: w.size].reshape(w.shape), by_angles[1:3]
+        return float(total), slope[: w.size].reshape(w.shape), np.asarray(by_angles[1:3], float)
 
     def noise(self, walks: bool, start: SensorNoise | None) -> SensorNoise:
         """Noise estimate by restricted maximum likelihood, with a weak prior of walks and angles.
