@@ -22,6 +22,7 @@ from minertia.robot.formats.xml import quoted, written
 from minertia.robot.robot import Robot
 from minertia.version import __version__
 
+BY_VOLTAGE = ("voltage", "servo")  # laws whose limit is that of the supply, and does not hold back-EMF
 IN_ISAAC = ("IA", "FV", "FC", "OFF")
 ISAAC_STEP = 0.005  # s, physics step that delays of Isaac Lab and Newton are counted in
 
@@ -78,12 +79,12 @@ def rate_name(joint: str) -> str:
 
 def damps_apart(loop: dict[str, Any]) -> bool:
     """Whether damping is a separate actuator: it acts on the velocity error, or is not limited."""
-    return bool(loop["velocity_reference"] or loop["law"] == "voltage")
+    return bool(loop["velocity_reference"] or loop["law"] in BY_VOLTAGE)
 
 
 def _bounded(robot: Robot, loop: dict[str, Any]) -> Robot:
     """Robot with the servo's effort limits at its joints, if they bound the sum of two actuators."""
-    if "limit" not in loop or not loop["velocity_reference"] or loop["law"] == "voltage":
+    if "limit" not in loop or not loop["velocity_reference"] or loop["law"] in BY_VOLTAGE:
         return robot
     joints = list(robot.joints)
     for j, limit in zip(robot.independent, loop["limit"], strict=True):
@@ -95,7 +96,7 @@ def _drives(loop: dict[str, Any]) -> list[str]:
     lines, elastic, apart = [], loop.get("elastic", {}).get("joints", ()), damps_apart(loop)
     for j, joint in enumerate(loop["joints"]):
         at = f"joint={quoted(motor_name(joint) if joint in elastic else joint)}"
-        bounds = "limit" in loop and (not apart or loop["law"] == "voltage")
+        bounds = "limit" in loop and (not apart or loop["law"] in BY_VOLTAGE)
         limit = f' forcerange="{-loop["limit"][j]:.9g} {loop["limit"][j]:.9g}"' if bounds else ""
         damping = "" if apart else f' kv="{loop["kd"][j]:.9g}"'
         lines.append(f'    <position name={quoted(joint)} {at} kp="{loop["kp"][j]:.9g}"{damping}{limit}/>')
@@ -147,6 +148,13 @@ def _meanings(loop: dict[str, Any]) -> list[str]:
         found.append(f"the actuators {rate_name('*')} represent back-EMF: keep their ctrl at 0")
     if loop["delay"] and loop["delay_of"] == "command":
         found.append(f"delay of the command: {1000.0 * loop['delay']:.4g} ms, not included in this file: delay ctrl")
+    if "servo" in loop:
+        own = loop["servo"]
+        speeds = ", ".join(f"{v:.4g}" for v in own.get("target_speed", ())) or "any"
+        found.append(
+            f"kp and forcerange are those of a register of {own['register']:g} and {own['volts']:.3g} V; let ctrl "
+            f"follow the command at {speeds} rad/s or m/s at most"
+        )
     if any(loop["zeros"]):
         found.append(f"positions here are those of the log plus {', '.join(f'{v:.4g}' for v in loop['zeros'])}")
     if any(loop.get("elastic", {}).get("rest", ())):
@@ -280,7 +288,7 @@ def _not_in_isaac(robot: Robot, loop: dict[str, Any] | None) -> list[str]:
         found.append("the integral action of the position servos cannot be represented there")
     if loop["velocity_reference"]:
         found.append("damping acts on the commanded less the measured velocity: also set velocity targets")
-    if loop["law"] == "voltage" and "limit" in loop:
+    if loop["law"] in BY_VOLTAGE and "limit" in loop:
         found.append(
             "the limit applies to the proportional part only, not to the back-EMF, which is part of the damping above"
         )

@@ -125,6 +125,12 @@ class ServoModel:
         """Values of all simulation parameters."""
         return np.asarray(self.constant + self.G @ theta)
 
+    def with_carried(self, values: Array, carried: Array | None) -> Array:
+        """Values of all simulation parameters with those of a payload added to the links, which come first."""
+        if carried is None:
+            return values
+        return np.concatenate([values[: len(carried)] + carried, values[len(carried) :]])
+
     def of_kind(self, kind: str, values: Array) -> Array:
         """Values of the simulation parameters of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
@@ -136,7 +142,7 @@ class ServoModel:
     def inputs(self, values: Array, h: float) -> Array:
         """Inputs of the robot dynamics: fitted link parameters, ground-contact parameters, and the step."""
         below = [*self.of_kind("floor", values), h] if self.floor.touches else []
-        return np.append(np.zeros(0) if self.keeps_links else self.of_kind("link", values), below)
+        return np.append(self.of_kind("link", values), below)
 
     def loop_values(self, group: JointGroup, values: Array, h: float) -> LoopValues:
         """Simulation parameters of a joint group at step h [s], from the values of all simulation parameters."""
@@ -150,11 +156,18 @@ class ServoModel:
             effects=values[list(group.effects)],
             links=self.inputs(values, h),
             effort_delay=max(float(values[self.places["delay"][0]]), 0.0) if delayed else None,
-            is_voltage=self.command.law == "voltage",
+            is_voltage=self.command.law in ("voltage", "servo"),
             is_euler=self.command.integrator == "euler",
             springs=self._springs(group, values),
             sees=self._sees(group),
+            share=self._share(group, values),
         )
+
+    def _share(self, group: JointGroup, values: Array) -> Array | None:
+        """Part of the motor's effort in the load of each coordinate, of servos driven by their duty."""
+        if self.command.law != "servo":
+            return None
+        return self._at_coordinates(group, "share", self.of_kind("share", values))
 
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
         """Values of all joints at the coordinates of a group: for elastic joints at the motor, zeros at the link."""
@@ -239,6 +252,6 @@ class ServoModel:
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
         most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
-        most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
+        most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0], "SHARE": 1.0}
         most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

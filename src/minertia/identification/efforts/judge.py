@@ -12,6 +12,7 @@ from minertia.identification.campaigns.floating import PLANTED
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, plain_values
 from minertia.identification.efforts.entrants import Entrant
+from minertia.identification.efforts.floating_setups import floating_faults
 from minertia.identification.efforts.sensor_setups import saturated_channels, sensor_faults
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
@@ -73,7 +74,12 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
         not_excited=estimate.not_excited,
         spread=widths,
         suspicions=found.suspicions,
-        faults=(*_faults(problem, estimate), *found.faults, *(() if found.suspicions or hardly else changes)),
+        faults=(
+            *floating_faults(problem, training),
+            *_faults(problem, estimate),
+            *found.faults,
+            *(() if found.suspicions or hardly else changes),
+        ),
         remarks=_remarks(problem, estimate, unseen),
         not_judged=found.not_judged,
         friction=friction_part(problem.observation, estimate.beta),
