@@ -169,7 +169,9 @@ export interface LogView {
 }
 
 export interface CheckView { ok: boolean; errors: number; warnings: number; logs: LogView[]; joints: string[] }
-export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[]; unread?: string[] }
+export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[]; unread?: string[]; previews?: Record<string, Preview> }
+/** First rows of a log as they are in the file; written: how a text file is written. */
+export interface Preview { rows: string[][]; written: { delimiter: string; decimal: string; encoding: string } | null }
 
 export interface ResidualsData { log?: string; relative: number; rmse: number; per_joint: { joint: string; relative: number | null; rmse: number }[]; remarks?: string[] }
 

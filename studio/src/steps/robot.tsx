@@ -1,13 +1,13 @@
 import { memo, useCallback, useEffect, useMemo, useState } from "react";
-import { putRobot, upload } from "../api";
+import { putRobot } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
+import { MESHES, receivedRobot } from "../parts/files";
 import { ParameterName, Tex } from "../parts/math";
 import { ClassGrid, Sliders } from "../parts/robot";
 import { Stage } from "../parts/stage";
 import { useRobotView, useStudio } from "../studio";
 import type { BaseView, NoteData, RobotView } from "../types";
 
-const MESHES = [".stl", ".obj", ".dae"];
 const ENDINGS = [".urdf,.xml,.mjcf,.par,.toml", ...MESHES].join();
 
 export default function RobotStep() {
@@ -44,16 +44,12 @@ function Choose() {
 
   const drop = async (files: File[]) => {
     try {
-      const isMesh = (file: File) => MESHES.some((ending) => file.name.toLowerCase().endsWith(ending));
-      const [robot] = files.filter((file) => !isMesh(file));
-      if (!robot) throw new Error("drop the robot's own file together with its meshes");
-      const meshes: string[] = [];
-      for (const file of files.filter(isMesh)) meshes.push((await upload("mesh", file, project.largest)).key);
-      const made = await upload("robot", robot, project.largest, meshes);
-      await choose({ file: made.key });
+      await receivedRobot(files, project, write);
+      say(null);
     } catch (error) {
       say((error as Error).message);
     }
+    await refresh();
   };
 
   return (

@@ -262,7 +262,7 @@ class Command(Declared):
     load_share: Gains = option(
         0.5,
         'Law `"servo"`: part of the motor\'s effort in the load of the gear that friction depends on, the rest is '
-        'what the links ask for at rest; `"?"` if both sides differ.',
+        'the static effort of the links; `"?"` if both sides differ.',
         range=(0, 1),
         words=(UNKNOWN,),
     )
