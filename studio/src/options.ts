@@ -46,6 +46,7 @@ export interface ColumnsTable {
   header?: (string | "?")[] | null;
   delimiter?: "," | ";" | "\t" | "|" | " " | "?" | null;
   decimal?: "." | "," | "?" | null;
+  encoding?: "utf-8" | "windows-1252" | "utf-16" | "?" | null;
   topic?: string | "?" | null;
   command_topic?: string | "?" | null;
   wrench_topic?: string | "?" | null;
@@ -490,6 +491,17 @@ export const OPTIONS = {
         ","
       ],
       "default": "."
+    },
+    "encoding": {
+      "help": "Character encoding of text files.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "utf-8",
+        "windows-1252",
+        "utf-16"
+      ],
+      "default": "utf-8"
     },
     "topic": {
       "help": "Topic of a bag's joint states.",
@@ -959,7 +971,7 @@ export const OPTIONS = {
       "default": null
     },
     "load_share": {
-      "help": "Law `\"servo\"`: part of the motor's effort in the load of the gear that friction depends on, the rest is what the links ask for at rest; `\"?\"` if both sides differ.",
+      "help": "Law `\"servo\"`: part of the motor's effort in the load of the gear that friction depends on, the rest is the static effort of the links; `\"?\"` if both sides differ.",
       "unit": "",
       "type": "file",
       "low": 0,

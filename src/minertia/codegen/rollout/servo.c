@@ -577,7 +577,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 if (ring)
                     memcpy(St + (size_t)(k % ring) * block, Sm, block * sizeof(double));
             }
-            if (o->share) { /* what the links ask for at rest: the derivatives without the acceleration */
+            if (o->share) { /* static effort of the links: the derivatives without the acceleration */
                 in2[2] = still;
                 o->slopes(0, in2, out2);
                 in2[2] = a;

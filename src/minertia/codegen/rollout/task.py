@@ -43,7 +43,7 @@ class LoopValues:
     integrate like MuJoCo's Euler method instead of the midpoint rule.  springs: elastic joints, whose
     motors are separate coordinates after the joints.  sees: index of the coordinate that the controller of
     each coordinate measures; by default the coordinate itself.  share (n,): the load that friction depends on
-    is this part of the motor's effort, and otherwise what the links ask for at rest; None: the effort that
+    is this part of the motor's effort, and otherwise the static effort of the links; None: the effort that
     moves the links.  curve (n,): such a load L counts as L (1 + curve |L|) [1/(N m), 1/N].
     """
 

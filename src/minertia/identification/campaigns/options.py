@@ -262,7 +262,7 @@ class Command(Declared):
     load_share: Gains = option(
         0.5,
         'Law `"servo"`: part of the motor\'s effort in the load of the gear that friction depends on, the rest is '
-        'what the links ask for at rest; `"?"` if both sides differ.',
+        'the static effort of the links; `"?"` if both sides differ.',
         range=(0, 1),
         words=(UNKNOWN,),
     )
@@ -486,7 +486,7 @@ class ContactOptions(Declared):
     active: str = option(
         "",
         "Column of contact flags, 1 in contact; `always` for a permanent contact.",
-        otherwise="where the measured force exceeds 5 N",
+        otherwise="where the measured force exceeds 5 N, else where it is as low as the lowest contact",
     )
     force: str = option("", "Columns of the force on the robot [N].", otherwise="not measured")
     moment: str = option("", "Columns of the moment of a surface contact [N m].", otherwise="none")
