@@ -266,6 +266,13 @@ class Command(Declared):
         range=(0, 1),
         words=(UNKNOWN,),
     )
+    load_curve: Gains = option(
+        0.0,
+        'Law `"servo"`: friction sees a load L as L (1 + load_curve |L|), `"?"` if unknown.',
+        unit="1/(N m) or 1/N",
+        range=(0, 100),
+        words=(UNKNOWN,),
+    )
     leave_out_contact: bool = option(
         True,
         "Exclude segments with unmodelled contact from the fit ([below](#where-the-robot-is-pushed)).",
