@@ -54,3 +54,10 @@ def test_counts_of_what_planted_feet_hide(kind: str, measured: bool, tmp_path: P
         robot, feet = planted.robot(tmp_path), planted.contacts(forces=measured)
     hidden = sum(hidden_by(foot, is_measured=measured)[0] for foot in feet)
     assert rank_of_planted(robot, feet, measured=measured) == 10 + 7 * robot.n - hidden
+
+
+def test_a_written_robot_says_that_contact_points_change(tmp_path: Path) -> None:
+    told = [note.text for note in mi.write_robot(quadruped(), tmp_path / "legs.urdf")]
+    assert sum("such as `at` of a [[contact]], differ" in text for text in told) == 1
+    again = mi.write_robot(mi.read_robot(tmp_path / "legs.urdf", base="floating"), tmp_path / "again.urdf")
+    assert not any("[[contact]]" in note.text for note in again)
