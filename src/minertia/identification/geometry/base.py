@@ -164,7 +164,9 @@ def _at_more_places(chain: Chain, measure: str, names: Sequence[str], rng: np.ra
     rows, rank, vain = np.zeros((0, len(names))), 0, 0
     while vain < IN_VAIN and rank < len(names):
         A, own = sampled_columns(chain, measure, names, rng, MANY_POSTURES)
-        rows = np.concatenate([rows, A - own @ np.linalg.lstsq(own, A, rcond=None)[0]])
+        left = A - own @ np.linalg.lstsq(own, A, rcond=None)[0]
+        left[:, np.linalg.norm(left, axis=0) < RANK * np.linalg.norm(A, axis=0)] = 0.0  # rounding
+        rows = np.concatenate([rows, left])
         more = _rank(rows, rows[:, :0], range(len(names)))[0]
         rank, vain = more, 0 if more > rank else vain + 1
     return rows
