@@ -1,23 +1,25 @@
-"""`python -m benchmarks.gpu [ROBOT]`: programs on a CUDA device against its memory and against frax, in one run.
+"""`python -m benchmarks.gpu [ROBOT ...]`: programs on a CUDA device against its memory and against peers, in one run.
 
-Needs CuPy and a device; frax (JAX) takes part where it is installed, with its own Panda.  Prints what it measures and
-writes it to results/<device>.json; `python -m benchmarks.page` puts it on the page.
+Needs CuPy and a device.  The first robot (a Panda) with all programs; of further ones the torques and accelerations.
+frax and MJX (JAX) take part where they are installed, GRiD where the environment names its generator (GRID_GENERATE,
+of grid-rbd) or its header for the first robot (GRID_HEADER).  Prints what it measures and writes it to
+results/<device>.json; `python -m benchmarks.page` puts it on the page.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
+import os
 import platform
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from time import perf_counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import minertia as mi
-from benchmarks import results
+from benchmarks import gpu_peers, results
 from minertia.base.numeric import random_states
 
 MANY, FEW = 2**25, 4096
@@ -33,7 +35,6 @@ PROGRAMS = (
 REPEATS = 15
 LAUNCHES = 10  # in a row: the device must not wait for Python between them
 COPY_BYTES = 4 << 30
-FRAX = "frax `rnea`, jit and vmap, best batch of 2^12 to 2^22"
 
 
 def seconds(cupy: Any, call: Callable[[], Any], launches: int = 1) -> float:
@@ -75,9 +76,9 @@ def arrays_of(cupy: Any, program: Any, robot: mi.Robot, count: int, precision: s
 
 
 def measure(
-    cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, copy: float
+    cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, copy: float, of: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """One line for one program: many samples, and few in one launch."""
+    """One line for one program: many samples, and few in one launch; of: what its title says of the robot."""
     program = mi.codegen.build_program(robot, name)
     kernel = mi.compile(program, device="cuda", precision=precision)
     size = 8 if precision == "double" else 4
@@ -97,7 +98,7 @@ def measure(
         f"{1e6 * seconds(cupy, lambda: kernel(*few, out=small), 2 * LAUNCHES):5.1f} us from Python",
         flush=True,
     )
-    title = name.replace("_", " ")
+    title = name.replace("_", " ") + of
     about = {"arrays": layout, "precision": precision}
     yield {"program": title, **about, "rate": count / time, "share": moved / copy}
     yield {"program": f"{title}, {FEW} samples, one launch of a CUDA graph", **about, "seconds": latency}
@@ -136,63 +137,41 @@ def check(cupy: Any, robot: mi.Robot, name: str, arrays: Sequence[Any], out: Any
     print(f"  largest difference to the processor: {worst:.1e} of the largest torque")
 
 
-def measure_frax() -> Iterator[dict[str, Any]]:
-    """The peer: its recursion under jit and vmap, with accelerations and gravity, best batch of several."""
-    import jax
-
-    for wide in (True, False):
-        jax.config.update("jax_enable_x64", wide)
-        import jax.numpy as jnp
-        from frax.robots.franka_panda import load_panda
-
-        robot = load_panda()
-        gravity = jnp.array([0.0, 0.0, 0.0, 0.0, 0.0, -9.81])
-        run = jax.jit(jax.vmap(lambda q, v, a, r=robot, g=gravity: r.rnea(q, v, a, g, None)))
-        best = 0.0
-        for power in (12, 16, 18, 20, 22):
-            keys = jax.random.split(jax.random.PRNGKey(0), 3)
-            dtype = jnp.float64 if wide else jnp.float32
-            q, v, a = (jax.random.normal(k, (2**power, 7), dtype) for k in keys)
-            run(q, v, a).block_until_ready()
-            times = []
-            for _ in range(7):
-                clock = perf_counter()
-                run(q, v, a).block_until_ready()
-                times.append(perf_counter() - clock)
-            best = max(best, 2**power / float(np.median(times)))
-        print(
-            f"frax rnea                    {'double' if wide else 'float':6s} best batch   {best / 1e6:7.1f} M/s",
-            flush=True,
-        )
-        yield {"program": FRAX, "arrays": "", "precision": "double" if wide else "float", "rate": best}
-
-
 def main() -> None:
     """Print the table, and keep it."""
     import cupy
 
-    robot = mi.read_robot(sys.argv[1] if len(sys.argv) > 1 else "puma560_physical")
+    robot, *others = (mi.read_robot(name) for name in sys.argv[1:] or ["panda"])
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     copy = copy_bandwidth(cupy)
     print(f"{device}, '{robot.name}', a copy moves {copy / 1e12:.2f} TB/s")
     rows: list[dict[str, Any]] = []
-    for name in PROGRAMS:
+    further = [(own, name, f", '{own.name}', {own.n} joints") for own in others for name in PROGRAMS[:2]]
+    for own, name, of in (*((robot, name, "") for name in PROGRAMS), *further):
         for precision in ("double", "float"):
             for layout in ("joint-major", "sample-major"):
-                rows += measure(cupy, robot, name, precision, layout, copy)
+                rows += measure(cupy, own, name, precision, layout, copy, of)
                 cupy.get_default_memory_pool().free_all_blocks()
-    if importlib.util.find_spec("frax"):
-        rows += measure_frax()
+    with tempfile.TemporaryDirectory() as folder:
+        header = _grid_header(robot, Path(folder))
+        rows += gpu_peers.rows(robot, header)
     about = {
         "about": f"Robot '{robot.name}', up to 2^25 samples; a copy moves {copy / 1e12:.2f} TB/s",
-        "versions": [f"Python {platform.python_version()}", f"CuPy {cupy.__version__}", *_frax_version()],
+        "versions": [
+            f"Python {platform.python_version()}",
+            f"CuPy {cupy.__version__}",
+            *gpu_peers.versions(header),
+        ],
     }
     print(results.save_device(device.split()[-1].lower(), rows, about))
 
 
-def _frax_version() -> list[str]:
-    has = importlib.util.find_spec("frax") is not None
-    return [f"frax {importlib.metadata.version('frax')}"] if has else []
+def _grid_header(robot: mi.Robot, folder: Path) -> Path | None:
+    """Header of GRiD that the environment names, or whose generator it names."""
+    if header := os.environ.get("GRID_HEADER"):
+        return Path(header)
+    generate = os.environ.get("GRID_GENERATE")
+    return gpu_peers.grid_header(robot, generate, folder) if generate else None
 
 
 if __name__ == "__main__":

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import minertia as mi
-from benchmarks.league.environments import Unavailable, data
+from benchmarks.league.environments import Unavailable, data, packages_of
 from benchmarks.league.rivals.pinocchio_rank import rank
 from benchmarks.league.rivals.rpna import count
 from benchmarks.league.rows import OURS, Row
 from minertia.io.errors import MinertiaError
-from minertia.robot.robot import Robot
 
 SUFFIXES = (".urdf", ".xml", ".par")
 
 
-def robots() -> Iterator[tuple[str, Robot]]:
-    """Bundled robots, and the files of the public set where it is here; with a fixed base."""
+def robots() -> Iterator[tuple[str, str | Path]]:
+    """Bundled robots, files of the public set where it is here, and those of example-robot-data."""
     for name in mi.list_robots():
-        yield f"bundled {name}", mi.read_robot(name)
+        yield f"bundled {name}", name
     for path in sorted(data("robots").iterdir()):
         if path.suffix in SUFFIXES:
-            yield path.name, mi.read_robot(path, base="fixed")
+            yield path.name, path
+    folder = Path(packages_of("robots")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
+    for path in sorted(folder.rglob("*.urdf")):
+        yield path.relative_to(folder).as_posix().replace("_description/", "/"), path
 
 
 def rows() -> Iterator[Row | Unavailable]:
@@ -30,12 +33,13 @@ def rows() -> Iterator[Row | Unavailable]:
     agree = {"RPNA": [0, 0], "rank of Pinocchio's regressor": [0, 0]}
     total = symbolic = 0
     try:
-        for name, robot in robots():
+        for name, file in robots():
             start = time.process_time()
             try:
+                robot = mi.read_robot(file, base="fixed")
                 found = mi.base_parameters(robot)
             except MinertiaError as err:
-                yield Row("counts", OURS, name, {}, f"refused: {err}")
+                yield Row("refused", OURS, name, {}, str(err).replace(str(file), name))
                 continue
             seconds = time.process_time() - start
             total += 1

@@ -7,6 +7,7 @@ PARTS = {
     "calibration": "Geometric calibration",
     "friction": "Friction of single joints",
     "speed": "Speed on the processor",
+    "gpu": "Speed on a GPU",
     "traps": "Wrong set-ups",
     "coverage": "Coverage of 95 % intervals",
 }
@@ -39,6 +40,11 @@ by forward selection on the first half; all of them are static functions of velo
     "speed": """\
 Nanoseconds of one evaluation for a Panda, each result first compared with Pinocchio's.  `make bench` measures more
 programs, arms and machines ([benchmarks](benchmarks.md)).""",
+    "gpu": """\
+Nanoseconds of one sample of many on an NVIDIA H200, for the arm of a Panda; frax has its own Panda.  `python -m
+benchmarks.gpu` measures it where there is a device, checks the torques of GRiD and MJX against ours, and keeps it with
+its date in `benchmarks/results`; this part reads that file.  Each peer runs at the best of several batches and, for
+GRiD, of several block sizes with the one that its generator suggests.""",
     "traps": """\
 A planted PUMA 560 as above, with one fault in its log.  FIGAROH's verification has no thresholds of its own for
 predictions, so its check of the execution is shown.""",
@@ -54,6 +60,13 @@ PICTURED = {
     "calibration": "unseen error [mm]",
     "friction": "unseen residual [%]",
     "speed": "time [ns]",
+    "gpu": "time [ns]",
     "coverage": "held [%]",
 }
-SMALLEST = ("arms", "calibration", "friction", "speed")  # parts in which the smallest figure of a subject is the best
+SMALLEST = (
+    "arms",
+    "calibration",
+    "friction",
+    "speed",
+    "gpu",
+)  # parts in which the smallest figure of a subject is the best

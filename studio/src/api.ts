@@ -52,6 +52,13 @@ export const putCampaign = (changes: Changes, revision: string) => asked<{ revis
 export const takeCampaign = (job: string, revision: string) => asked<{ revision: string }>("POST", "/api/campaign/of", { job, revision });
 export const startJob = (kind: string, settings: object = {}) => asked<Job>("POST", "/api/jobs", { kind, settings });
 export const cancelJob = (name: string) => asked<Job>("DELETE", `/api/jobs/${name}`);
+/** Delete a run that has ended, with its files. */
+export const deleteRun = (name: string) => asked<Job>("DELETE", `/api/jobs/${name}?files=true`).finally(() => views.delete(name));
+export const labelRun = (name: string, title: string, tags: string[]) => asked<Job>("PUT", `/api/jobs/${name}/label`, { title, tags });
+export const labelFile = (key: string, title: string, tags: string[]) => asked<ProjectFile>("PUT", `/api/files/${key}/label`, { title, tags });
+/** Delete an uploaded log, or hide another one. */
+export const removeFile = (key: string) => asked<{ revision: string }>("DELETE", `/api/files/${key}`);
+export const showHidden = () => asked<{ revision: string }>("POST", "/api/files/hidden");
 export const framesAt = (q: number[]) =>
   asked<{ frames: { R: number[][]; p: number[] }[] }>("POST", "/api/robot/frames", { q });
 export const listFiles = (name: string) =>

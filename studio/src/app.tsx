@@ -1,8 +1,11 @@
 import { Component, type ComponentType, type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
-import { startJob } from "./api";
+import { cancelJob, startJob } from "./api";
 import { CampaignProvider } from "./campaign";
+import { useElapsed } from "./parts/bits";
+import { received } from "./parts/files";
+import { AddressLooks, LooksContext } from "./parts/look";
 import { latest, newest, type Studio, StudioContext, usePath, useProject, useStudio } from "./studio";
-import type { Project } from "./types";
+import type { Job, Project } from "./types";
 
 interface Step { path: string; title: string; about: string; load: () => Promise<{ default: ComponentType }> }
 
@@ -16,7 +19,7 @@ const STEPS: Step[] = [
   { path: "control", title: "Control", about: "tracking, played", load: () => import("./steps/control") },
   { path: "code", title: "Code", about: "for the controller", load: () => import("./steps/code") },
   { path: "fleet", title: "Fleet", about: "robots over days", load: () => import("./steps/fleet") },
-  { path: "runs", title: "Runs", about: "two side by side", load: () => import("./steps/runs") },
+  { path: "runs", title: "Runs", about: "all results, compared", load: () => import("./steps/runs") },
 ];
 const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", calibrate: "calibrate", control: "control", code: "generate", fleet: "fleet" };
 
@@ -38,7 +41,8 @@ export function App() {
   const [sentence, say] = useState<string | null>(null);
   const told = useCallback((text: string) => say(text), []);
   const { project, refresh, put, look, write, revision, trouble } = useProject(told);
-  const [path, go] = usePath();
+  const [looks] = useState(() => new AddressLooks());
+  const [path, go] = usePath(looks.read);
 
   const run = useCallback(
     async (kind: string, settings: object = {}) => {
@@ -56,14 +60,36 @@ export function App() {
     [put, look],
   );
 
+  const [chain, setChain] = useState<{ check?: string; run?: string } | null>(null);
+  const checked = project?.check;
+  const identify = useCallback(async () => {
+    const job = await run(checked ? "identify" : "check");
+    if (job) setChain(checked ? { run: job.name } : { check: job.name });
+  }, [run, checked]);
+  useEffect(() => {
+    const job = chain && project?.jobs.find((one) => one.name === (chain.check ?? chain.run));
+    if (!job || job.state === "running") return;
+    if (job.state !== "done") return setChain(null);
+    if (chain.run) {
+      setChain(null);
+      if (path[0] === "identify" || path[0] === "data") go(`/validate/${job.name}`);
+    } else if (job.grade !== "good") setChain(null);
+    else if (checked === job.name) {
+      setChain({});
+      void run("identify").then((made) => setChain(made ? { run: made.name } : null));
+    }
+  }, [chain, project, checked, path, go, run]);
+
+  const over = useDrop(project, refresh, say, write, go);
+
   useEffect(() => {
     document.title = `${path[0] ?? "robot"} · minertia studio`;
     document.querySelector(".steps [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
   }, [path[0], !project]);
 
   const studio = useMemo<Studio | null>(
-    () => (project ? { project, path, go, refresh, run, say, look, write, revision, trouble } : null),
-    [project, path, go, refresh, run, look, write, revision, trouble],
+    () => (project ? { project, path, go, refresh, run, identify, isChained: !!chain, say, look, write, revision, trouble } : null),
+    [project, path, go, refresh, run, identify, chain, look, write, revision, trouble],
   );
 
   if (!project || !studio)
@@ -84,6 +110,12 @@ export function App() {
   const step = STEPS.find((s) => s.path === path[0]) ?? STEPS[0];
   return (
     <StudioContext.Provider value={studio}>
+      <LooksContext.Provider value={looks}>
+        {over && (
+          <p className="drop-over" role="status">
+            Drop robots, meshes and logs here.
+          </p>
+        )}
         <a className="skip" href="#main">
           Skip to the step
         </a>
@@ -94,6 +126,7 @@ export function App() {
           <span className="where" title={project.folder}>
             {project.name}
           </span>
+          <RunningJobs project={project} />
           <span className="robot-name">{project.robot?.title ?? "no robot yet"}</span>
         </header>
         <nav className="steps" aria-label="Steps">
@@ -141,8 +174,71 @@ export function App() {
             </Shown>
           </CampaignProvider>
         </main>
+      </LooksContext.Provider>
     </StudioContext.Provider>
   );
+}
+
+/** Jobs that run, on every step, each with a way to end it. */
+function RunningJobs({ project }: { project: Project }) {
+  const { refresh, say } = useStudio();
+  const end = (name: string) => void cancelJob(name).then(refresh, (error: Error) => say(error.message));
+  return (
+    <>
+      {project.jobs
+        .filter((job) => job.state === "running" && job.kind !== "robot")
+        .map((job) => (
+          <span key={job.name} className="running-job">
+            <i className="dot running" aria-hidden="true" /> {job.name} <RunningTime job={job} />
+            <button type="button" className="plain" aria-label={`Stop ${job.name}`} onClick={() => end(job.name)}>
+              ×
+            </button>
+          </span>
+        ))}
+    </>
+  );
+}
+
+const RunningTime = ({ job }: { job: Job }) => <span className="soft">{useElapsed(job)}</span>;
+
+/** The whole page as a place to drop files: each goes where its name says, and its step is opened. */
+function useDrop(project: Project | null, refresh: () => Promise<void>, say: (sentence: string | null) => void, write: Studio["write"], go: (path: string) => void): boolean {
+  const [over, setOver] = useState(false);
+  useEffect(() => {
+    if (!project) return;
+    let leaving = 0;
+    const isFiles = (event: DragEvent) => !!event.dataTransfer?.types.includes("Files");
+    const drag = (event: DragEvent) => {
+      if (!isFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+      window.clearTimeout(leaving);
+      leaving = window.setTimeout(() => setOver(false), 300); // no more of these events: it left, or was dropped
+    };
+    const drop = async (event: DragEvent) => {
+      if (!isFiles(event) || event.defaultPrevented) return; // a field of the step took it
+      event.preventDefault();
+      const files = [...(event.dataTransfer?.files ?? [])];
+      try {
+        const place = await received(files, project, write);
+        say(null);
+        await refresh();
+        go(place);
+      } catch (error) {
+        say((error as Error).message);
+        await refresh();
+      }
+    };
+    const dropped = (event: DragEvent) => void drop(event);
+    window.addEventListener("dragover", drag);
+    window.addEventListener("drop", dropped);
+    return () => {
+      window.clearTimeout(leaving);
+      window.removeEventListener("dragover", drag);
+      window.removeEventListener("drop", dropped);
+    };
+  }, [project, refresh, say, write, go]);
+  return over;
 }
 
 function NoAnswer({ trouble, again }: { trouble: string; again: () => Promise<void> }) {

@@ -36,6 +36,8 @@ export interface ColumnsTable {
   command_velocity?: string | "?" | (string | "?")[] | null;
   command_when?: "before" | "after" | "?" | null;
   motor?: string | "?" | (string | "?")[] | null;
+  volts?: string | "?" | (string | "?")[] | null;
+  enabled?: string | "?" | (string | "?")[] | null;
   program?: string | "?" | null;
   load?: string | "?" | null;
   angle?: "rad" | "deg" | "mrad" | "?" | null;
@@ -44,6 +46,7 @@ export interface ColumnsTable {
   header?: (string | "?")[] | null;
   delimiter?: "," | ";" | "\t" | "|" | " " | "?" | null;
   decimal?: "." | "," | "?" | null;
+  encoding?: "utf-8" | "windows-1252" | "utf-16" | "?" | null;
   topic?: string | "?" | null;
   command_topic?: string | "?" | null;
   wrench_topic?: string | "?" | null;
@@ -101,7 +104,7 @@ export interface EvaluationTable {
 }
 
 export interface CommandTable {
-  law?: "p" | "pd" | "pid" | "voltage" | "?" | null;
+  law?: "p" | "pd" | "pid" | "voltage" | "servo" | "?" | null;
   kp?: number | "?" | "same" | (number | "?" | "same")[] | null;
   kd?: number | "?" | "same" | (number | "?" | "same")[] | null;
   ki?: number | "?" | "same" | (number | "?" | "same")[] | null;
@@ -115,6 +118,14 @@ export interface CommandTable {
   integrator?: "midpoint" | "euler" | "?" | null;
   step?: number | "?" | null;
   zeros?: number | "?" | (number | "?")[] | null;
+  loss?: "squares" | "huber" | "?" | null;
+  error_gain?: number | "?" | null;
+  register?: number | "?" | null;
+  volts?: number | "?" | null;
+  duty_limit?: number | "?" | null;
+  target_speed?: number | "?" | (number | "?")[] | null;
+  load_share?: number | "?" | (number | "?")[] | null;
+  load_curve?: number | "?" | (number | "?")[] | null;
   leave_out_contact?: boolean | "?" | null;
   [key: string]: unknown;
 }
@@ -391,6 +402,18 @@ export const OPTIONS = {
       "type": "file",
       "default": null
     },
+    "volts": {
+      "help": "Columns of supply voltages of servos [V], or the one of all; optional.",
+      "unit": "",
+      "type": "file",
+      "default": null
+    },
+    "enabled": {
+      "help": "Columns that are 0 while the motor of a joint is switched off, else 1; optional.",
+      "unit": "",
+      "type": "file",
+      "default": null
+    },
     "program": {
       "help": "Column with the number of the running program; stored in records of [fleets](fleets.md).",
       "unit": "",
@@ -468,6 +491,17 @@ export const OPTIONS = {
         ","
       ],
       "default": "."
+    },
+    "encoding": {
+      "help": "Character encoding of text files.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "utf-8",
+        "windows-1252",
+        "utf-16"
+      ],
+      "default": "utf-8"
     },
     "topic": {
       "help": "Topic of a bag's joint states.",
@@ -766,7 +800,8 @@ export const OPTIONS = {
         "p",
         "pd",
         "pid",
-        "voltage"
+        "voltage",
+        "servo"
       ],
       "default": "pd"
     },
@@ -883,6 +918,72 @@ export const OPTIONS = {
       "type": "file",
       "low": -1000000000000.0,
       "high": 1000000000000.0,
+      "default": 0.0
+    },
+    "loss": {
+      "help": "Loss of the simulated positions: squares, or Huber's, with which large residuals count less (a fall whose end is nearly chance).",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "squares",
+        "huber"
+      ],
+      "default": "squares"
+    },
+    "error_gain": {
+      "help": "Law `\"servo\"`: duty cycle of a position error of 1 for a register of 1.",
+      "unit": "1/rad or 1/m",
+      "type": "number",
+      "low": 0,
+      "high": 1000000000000.0,
+      "default": null
+    },
+    "register": {
+      "help": "Law `\"servo\"`: proportional gain in the firmware; a log can have its own.",
+      "unit": "",
+      "type": "number",
+      "low": 0,
+      "high": 1000000000000.0,
+      "default": null
+    },
+    "volts": {
+      "help": "Law `\"servo\"`: supply voltage of logs without a column of it; a log can have its own.",
+      "unit": "V",
+      "type": "number",
+      "low": 0,
+      "high": 1000000000000.0,
+      "default": null
+    },
+    "duty_limit": {
+      "help": "Law `\"servo\"`: largest duty cycle.",
+      "unit": "",
+      "type": "number",
+      "low": 0,
+      "high": 1,
+      "default": 1.0
+    },
+    "target_speed": {
+      "help": "Law `\"servo\"`: speed at which the target follows the command, `\"?\"` if unknown.",
+      "unit": "rad/s or m/s",
+      "type": "file",
+      "low": 0,
+      "high": 1000000000000.0,
+      "default": null
+    },
+    "load_share": {
+      "help": "Law `\"servo\"`: part of the motor's effort in the load of the gear that friction depends on, the rest is the static effort of the links; `\"?\"` if both sides differ.",
+      "unit": "",
+      "type": "file",
+      "low": 0,
+      "high": 1,
+      "default": 0.5
+    },
+    "load_curve": {
+      "help": "Law `\"servo\"`: friction sees a load L as L (1 + load_curve |L|), `\"?\"` if unknown.",
+      "unit": "1/(N m) or 1/N",
+      "type": "file",
+      "low": 0,
+      "high": 100,
       "default": 0.0
     },
     "leave_out_contact": {

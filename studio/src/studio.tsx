@@ -15,6 +15,9 @@ export interface Studio {
   go: (path: string) => void;
   refresh: () => Promise<void>;
   run: (kind: string, settings?: object) => Promise<Job | null>;
+  /** Check the campaign unless that is done, identify, and show the result. */
+  identify: () => Promise<void>;
+  isChained: boolean; // whether that is under way
   say: (sentence: string | null) => void;
 }
 
@@ -122,8 +125,8 @@ export function useProject(say: (sentence: string) => void) {
   return { project, refresh, put, look, write, revision, trouble };
 }
 
-/** The address, as a list of its parts. */
-export function usePath(): [string[], (path: string) => void] {
+/** The address, as a list of its parts; gone: called after going elsewhere. */
+export function usePath(gone: () => void): [string[], (path: string) => void] {
   const [path, setPath] = useState(window.location.pathname);
   useEffect(() => {
     const changed = () => setPath(window.location.pathname);
@@ -131,10 +134,12 @@ export function usePath(): [string[], (path: string) => void] {
     return () => window.removeEventListener("popstate", changed);
   }, []);
   const go = useCallback((to: string) => {
-    if (to !== window.location.pathname) window.history.pushState(null, "", to);
-    setPath(to);
+    if (to === window.location.pathname + window.location.search) return;
+    window.history.pushState(null, "", to);
+    gone();
+    setPath(window.location.pathname);
     window.scrollTo(0, 0);
-  }, []);
+  }, [gone]);
   return [path.split("/").filter(Boolean), go];
 }
 

@@ -2,7 +2,7 @@ import type { CampaignTables } from "./options";
 
 /** What the server sends; the names are those of Python and of the command line. */
 
-export interface ProjectFile { key: string; kind: "robot" | "log" | "model"; title: string; size: number; robot?: string }
+export interface ProjectFile { key: string; kind: "robot" | "log" | "model"; title: string; size: number; robot?: string; tags?: string[] }
 
 export type JobState = "running" | "done" | "failed" | "cancelled" | "interrupted";
 
@@ -20,7 +20,23 @@ export interface Job {
   sentence: string;
   grade?: "good" | "usable" | "not good" | ""; // of its result; "" where nothing is judged
   made_of: { robot?: { title: string } };
+  summary?: RunSummary | Record<string, never>; // of results of older versions nothing
+  title?: string;
+  tags?: string[];
   stale: string[]; // why its result is not that of the project as it stands
+}
+
+/** Figures of an identification; chosen: settings that the campaign left open. */
+export interface RunSummary {
+  robot: string;
+  effects: string[];
+  cutoff_hz: number | null;
+  chosen: string[];
+  estimator: string;
+  training: number | null;
+  validation: number | null;
+  predicts: string;
+  knows: string;
 }
 
 export interface Chosen { bundled?: string; file?: string; title: string; version: string }
@@ -32,6 +48,7 @@ export interface Project {
   robot: Chosen | null;
   bundled: string[];
   files: ProjectFile[];
+  hidden: number; // logs that are not shown
   stores: { key: string; title: string }[];
   campaign: CampaignDocument | null;
   campaign_error: string | null;
@@ -152,7 +169,9 @@ export interface LogView {
 }
 
 export interface CheckView { ok: boolean; errors: number; warnings: number; logs: LogView[]; joints: string[] }
-export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[]; unread?: string[] }
+export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[]; unread?: string[]; previews?: Record<string, Preview> }
+/** First rows of a log as they are in the file; written: how a text file is written. */
+export interface Preview { rows: string[][]; written: { delimiter: string; decimal: string; encoding: string } | null }
 
 export interface ResidualsData { log?: string; relative: number; rmse: number; per_joint: { joint: string; relative: number | null; rmse: number }[]; remarks?: string[] }
 
@@ -170,6 +189,7 @@ export interface FitParameter {
 
 /** Lists are by joint, null for what is no number. */
 export interface LogSamples {
+  t?: number[]; // results of older versions have none
   q: ((number | null)[] | null)[];
   qd: ((number | null)[] | null)[];
   residual: (number | null)[][];

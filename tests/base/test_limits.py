@@ -13,8 +13,8 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.polynomial import evaluate
 from minertia.base import numeric, sets
 from minertia.base.certificate import Certificate, Redrawn
-from minertia.base.closed_form import MOMENTS, _rule_3
 from minertia.base.derive import Derivation, base_parameters
+from minertia.base.islands import MOMENTS, eliminate_along
 from minertia.base.mlc import link_of
 from minertia.base.numeric import Sample, _scale
 from minertia.base.sets import BaseSet, _expected_order, _tips_first
@@ -99,7 +99,7 @@ def test_a_second_draw_of_the_letters_must_agree():
 def test_a_first_moment_along_the_turning_axis_never_shows(u):
     """What is left is the same with any part along the axis added; nothing was divided by next to nothing."""
     x = {name: Linear.unit(name) for name in MOMENTS}
-    _rule_3(x, u, {})
+    eliminate_along(x, u, {})
     gone = [name for name in MOMENTS if not isinstance(x[name], Linear)]
     assert gone == [MOMENTS[max(k for k in range(3) if u[k] > 1e-3)]]
     for name in set(MOMENTS) - set(gone):
@@ -148,8 +148,8 @@ def test_columns_are_preferred_from_the_tips_and_by_what_the_rules_leave():
     every = range(len(COLUMNS))
     assert named(_tips_first(COLUMNS, every, ())) == ["FV2", "ZZ2", "MX2", "M2", "YY2", "FV1", "ZZ1", "YY1"]
     assert named(_tips_first(COLUMNS, every, ("YY1",)))[:2] == ["YY1", "FV2"]
-    turning = SimpleNamespace(joints=[SimpleNamespace(kind="revolute")] * 2)
-    sliding = SimpleNamespace(joints=[SimpleNamespace(kind="revolute"), SimpleNamespace(kind="prismatic")])
+    turning = SimpleNamespace(n_joints=2, joints=[SimpleNamespace(kind="revolute")] * 2)
+    sliding = SimpleNamespace(n_joints=2, joints=[SimpleNamespace(kind="revolute"), SimpleNamespace(kind="prismatic")])
     found = named(_expected_order(turning, COLUMNS, ()))  # type: ignore[arg-type]
     assert found == ["ZZ2", "MX2", "ZZ1", "FV2", "FV1", "M2", "YY2", "YY1"]
     found = named(_expected_order(sliding, COLUMNS, ("YY2",)))  # type: ignore[arg-type]

@@ -147,5 +147,7 @@ def test_an_excitation_trajectory_is_found_for_the_corrected_robot():
     chain, *_, robot = calibrated("ur10e")
     counts = [mi.base_parameters(r, rotors=True).count for r in (chain.robot, robot.described, robot)]
     assert counts[0] == counts[1] < counts[2]
-    found = excite(robot, family_of(MotionShape(duration=8.0)), search=MotionSearch(starts=1))
+    found = excite(
+        robot, family_of(MotionShape(duration=8.0)), search=MotionSearch(starts=1, n_samples=60, patience=0.1)
+    )
     assert found.condition < 1e3

@@ -233,9 +233,6 @@ def test_what_would_have_no_effect_is_refused() -> None:
     campaign = Campaign(ARM, (log,), command=Command(**GAINS), links="physical")
     with pytest.raises(MinertiaError, match="does not fit commands"):
         minertia.identify(replace(campaign, estimator="ridge"))
-    with pytest.raises(MinertiaError, match="loads of logs"):
-        loaded = (Log(log, load=Load(1.0)),)
-        minertia.identify(replace(campaign, robot=ARM.with_parameters(BODIES), links="robot", train=loaded))
     with pytest.raises(MinertiaError, match="cannot validate the fit"):
         minertia.identify(replace(campaign, validate=(log,)))
 

@@ -53,6 +53,7 @@ def test_a_repeated_motion_is_told_as_such():
 
 
 @needs_shared
+@SLOW
 def test_centres_of_a_wrist_are_no_zero_that_is_off():
     """This file's wrist was told to be 60 degrees off."""
     robots = [robot for robot in drawn_robots() if robot.name == "ur10e"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from minertia.identification.kinds import KINDS
@@ -27,6 +28,7 @@ LOGS = {
 DERIVED = ("PreparedLog", "PredictedLog")  # one class for each kind of problem
 
 
+@cache
 def classes() -> list[tuple[ast.ClassDef, list[str]]]:
     """All classes of the room with the names of their bases."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))]

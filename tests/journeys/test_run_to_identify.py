@@ -54,7 +54,9 @@ def journey(run: Run, folder: Path, robot: Robot, seed: int = 0) -> Identificati
     return identify(Campaign(robot, folder / "run" / "run-100.csv"))
 
 
-@pytest.mark.parametrize("name", ["scara", pytest.param("five_bar", marks=pytest.mark.slow), "puma560_physical"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("scara", "five_bar")), "puma560_physical"]
+)
 def test_a_simulated_run_gives_the_robot_back(run: Run, tmp_path: Path, name: str) -> None:
     found = journey(run, tmp_path, stated(name))
     off = offs(found)

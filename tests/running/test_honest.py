@@ -26,7 +26,7 @@ SHORT = ("--duration", 3, "--harmonics", 3, "--starts", 1, "--samples", 30)
     "name, asked, told",
     [
         ("emps", ("--limits", "position=0.2", "--limits", "jerk=20", "--from", "0.05"), "obstacles (none given)"),
-        ("five_bar", (), "obstacles (none given)"),
+        pytest.param("five_bar", (), "obstacles (none given)", marks=pytest.mark.slow),
         pytest.param("puma560_physical", ("--floor", "none"), "floor (switched off)", marks=pytest.mark.slow),
         pytest.param("stanford", ("--limits", "position=0.5"), "", marks=pytest.mark.slow),
         pytest.param("parallelogram_arm", ("--rate", 50), "", marks=pytest.mark.slow),

@@ -36,7 +36,16 @@ def start(robot):
 
 
 @pytest.mark.parametrize(
-    "robot", ["palletiser", "parallelogram_arm", "five_bar", "delta", four_bar(), ram("pin")], ids=str
+    "robot",
+    [
+        "palletiser",
+        "parallelogram_arm",
+        "five_bar",
+        pytest.param("delta", marks=pytest.mark.slow),
+        four_bar(),
+        ram("pin"),
+    ],
+    ids=str,
 )
 def test_accelerations_are_those_of_pinocchio_with_constraints(robot):
     robot = (mi.read_robot(robot) if isinstance(robot, str) else robot).numeric.without_effects(FRICTIONLESS)

@@ -58,6 +58,7 @@ def test_a_campaign_of_the_puma_from_an_empty_folder_to_c(chromium, logs, tmp_pa
         control_step(visit)
         visit.page.get_by_role("link", name="Runs").click()
         visit.page.get_by_role("heading", name="All runs").wait_for()
+        runs_step(visit.page)
         assert visit.serious() == []
         assert visit.faults == []
     compiled(tmp_path / "code.zip", tmp_path)
@@ -97,15 +98,11 @@ def data_step(visit: Visit, logs: Path) -> None:
 def identify_step(visit: Visit) -> None:
     page = visit.page
     page.get_by_role("link", name="Identify").click()
-    run = page.get_by_role("button", name="Run", exact=True)
-    assert run.is_enabled()
+    run = page.get_by_role("button", name="Check and run")
     page.get_by_label("low-pass").fill("12")  # any change voids the check
     page.get_by_text("not checked as it stands now").wait_for()
-    assert run.is_disabled()
     page.get_by_label("choose the effects").uncheck()
     page.get_by_text("in campaign.toml").or_(page.get_by_text("not checked as it stands now")).wait_for()
-    page.get_by_role("button", name="Check", exact=True).click()
-    page.get_by_text("checked: nothing stands against it").wait_for()
     run.click()
     page.get_by_role("status", name="Identification").wait_for()
     page.reload()  # in the middle
@@ -116,13 +113,47 @@ def identify_step(visit: Visit) -> None:
     for look, title in (("against speed", "Residual"), ("friction curve", "Friction"), ("spectrum", "Residual")):
         page.get_by_role("button", name=look).click()
         page.get_by_role("heading", name=title, exact=True).wait_for()
+    one_time(page)
+    tables = page.get_by_role("group", name="Tables")
+    tables.get_by_role("button", name="essential").click()
     cost = page.locator(".facts", has_text="multiplications").locator("dd").nth(2)
     all_of_it = cost.inner_text()
     page.get_by_role("slider", name="Number of values").fill("5")
     assert cost.inner_text() != all_of_it
+    tables.get_by_role("button", name="correlations").click()
     page.get_by_role("heading", name="Correlations").wait_for()
+    tables.get_by_role("button", name="residuals").click()
     assert page.get_by_text("nominal", exact=True).count() >= 2
     assert visit.serious() == []
+
+
+def asked(page: Any) -> str:
+    """The time in the address [s]."""
+    return page.evaluate("new URLSearchParams(location.search).get('t')") or "nan"
+
+
+def one_time(page: Any) -> None:
+    """The player, the plots and the robot show one time; a reload shows the same again."""
+    page.get_by_role("group", name="Look at").get_by_role("button", name="over time").click()
+    for question in ("Predicts efforts", "Parameter accuracy"):
+        assert page.get_by_role("term").get_by_text(question).is_visible()
+    page.get_by_role("slider", name="Time").fill("200")
+    for name, key in (("Seen from", "top"), ("Links drawn as", "glass"), ("Paint", "of the log")):
+        page.get_by_role("group", name=name).get_by_role("button", name=key).click()
+    page.get_by_label("path of the flange").check()
+    places = "[...document.querySelectorAll('.u-now')].map((line) => line.getBoundingClientRect().x)"
+    middle = page.evaluate(places)
+    plot = page.locator(".plot .u-over").first
+    for x in (30, 20):
+        plot.hover(position={"x": x, "y": 20})
+    until(page, lambda: all(now < then for now, then in zip(page.evaluate(places), middle, strict=True)))
+    time = page.locator(".player output").inner_text()
+    until(page, lambda: "camera=top" in page.url and "path=on" in page.url and f"{float(asked(page)):.2f} s" == time)
+    page.reload()
+    until(page, lambda: page.locator(".player output").count() == 1)
+    assert page.locator(".player output").inner_text() == time
+    pressed = page.locator(".stage-tools [aria-pressed=true]").all_inner_texts()
+    assert pressed == ["top", "glass", "of the log"]
 
 
 def code_step(visit: Visit, archive: Path, project: Path) -> None:
@@ -177,6 +208,25 @@ def control_step(visit: Visit) -> None:
     row = page.get_by_role("region", name="Tracking errors").locator("tbody tr").nth(1).locator("td").all_inner_texts()
     assert float(row[0]) < 0.1 * float(row[2])  # computed torque beside PD alone
     assert visit.serious() == []
+
+
+def runs_step(page: Any) -> None:
+    """A run is named and tagged, found by its tag, and deleted after one more question."""
+    row = page.get_by_role("row").filter(has_text="identification")
+    assert row.get_by_role("cell", name="12 Hz").is_visible()
+    row.get_by_role("button", name="Edit").click()
+    page.get_by_label("name of 0").fill("heavy forearm")
+    page.get_by_label("tags of 0").fill("cold, day 1")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="heavy forearm").wait_for()
+    page.get_by_label("Filter runs").fill("day 1 heavy")
+    page.get_by_role("heading", name="1 of").wait_for()
+    page.get_by_label("Filter runs").fill("control")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete with its files").click()
+    page.get_by_role("heading", name="0 of").wait_for()
+    page.get_by_label("Filter runs").fill("")
 
 
 def compiled(archive: Path, place: Path) -> None:
@@ -280,8 +330,7 @@ def test_a_real_log(chromium, tmp_path):
         zoomed(page)
         page.get_by_role("link", name="Identify").click()
         page.get_by_label("choose the effects").uncheck()
-        checked_and_run(page)
-        page.get_by_role("button", name="Show the result").click()
+        checked_and_run(page)  # which shows the result
         page.get_by_role("heading", name="Residual over effort").wait_for()
         compared(page)
         assert visit.faults == []
@@ -294,9 +343,7 @@ def test_a_real_log(chromium, tmp_path):
 def checked_and_run(page: Any) -> None:
     """After a change of the campaign: the check of it, and the fit."""
     page.get_by_text("not checked as it stands now").wait_for()
-    page.get_by_role("button", name="Check", exact=True).click()
-    page.get_by_text("checked: nothing stands against it").wait_for()
-    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Check and run").click()
 
 
 def compared(page: Any) -> None:
@@ -304,8 +351,7 @@ def compared(page: Any) -> None:
     page.get_by_role("link", name="Identify").click()
     page.get_by_label("low-pass").fill("30")
     checked_and_run(page)
-    page.get_by_role("status", name="Identification").wait_for()
-    page.get_by_role("button", name="Show the result").click()
+    page.wait_for_url("**/validate/*")
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("heading", name="Efforts as both predict them").wait_for()
     labels = page.locator(".plot .u-legend .u-label").all_inner_texts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -213,3 +214,43 @@ def test_a_decimal_comma_all_the_way(chromium, tmp_path):
         assert visit.serious() == []
         assert visit.faults == []
     assert os.listdir(project / "uploads")
+
+
+@pytest.mark.slow
+def test_a_newcomer_with_german_currents_comes_to_a_verdict(chromium, tmp_path):
+    """A folder of logs as a spreadsheet writes them: a robot, a paste of gains, one button; then the verdict."""
+    arm, project, gain = recorded_arm(tmp_path), tmp_path / "project", (3.0, 2.0)
+    project.mkdir()
+    for name in ("a.csv", "b.csv"):
+        head, *rows = [line.split(",") for line in (arm / name).read_text().split()]
+        units = {"t": "Zeit [s]", "q": "Achse {} Position [°]", "tau": "Achse {} Strom [A]"}
+        titles = [units[column.rstrip("12")].format(column[-1]) for column in head]
+        scale = [1 if c == "t" else 180 / math.pi if c[0] == "q" else 1 / gain[int(c[-1]) - 1] for c in head]
+        lines = [";".join(f"{float(v) * k:.9g}" for v, k in zip(row, scale, strict=True)) for row in rows]
+        text = ";".join(titles) + "\n" + "\n".join(lines).replace(".", ",") + "\n"
+        (project / f"Messung_{name}").write_bytes(text.encode("windows-1252"))
+    (project / "arm.urdf").write_bytes((arm / "arm.urdf").read_bytes())
+    with running(project) as at:
+        visit = Visit(chromium, at.entrance)
+        page = visit.page
+        visit.go("robot")
+        page.get_by_role("combobox", name="Robot", exact=True).select_option(label="arm.urdf")
+        page.get_by_role("heading", name="arm", exact=True).wait_for()
+        page.get_by_role("link", name="Data").click()
+        page.get_by_role("heading", name="First rows").wait_for()
+        page.get_by_label("gains of").first.click()
+        page.evaluate(PASTE, "\t".join(str(k).replace(".", ",") for k in gain))
+        page.get_by_text("in campaign.toml").wait_for()
+        page.get_by_role("button", name="Check and identify").click()
+        page.get_by_role("term").get_by_text("Predicts efforts").wait_for()
+        assert page.locator(".stamp").inner_text() == "Good"
+        assert visit.serious() == []
+        assert visit.faults == []
+
+
+PASTE = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text", text);
+  const paste = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+  document.activeElement.dispatchEvent(paste);
+}"""

@@ -7,7 +7,7 @@ from tests.oracles import PinocchioOracle
 
 from minertia.robot.robot import Robot
 
-STATES = 200
+ROWS = 1200  # of the regressor, at least, from 60 states at least: six times as many as parameters
 ROUNDING = 1e-10  # of the length of a column, relative to the longest
 TOLERANCE = 1e-8  # of singular values, columns scaled to length 1
 
@@ -19,7 +19,7 @@ def rank(robot: Robot) -> int | None:
     if not plain or arm.is_floating or arm.cuts:
         return None
     peer, rng = PinocchioOracle(arm), np.random.default_rng(0)
-    states = rng.uniform(-2, 2, (max(STATES, 20 * arm.n_joints), 3, arm.n))
+    states = rng.uniform(-2, 2, (max(60, ROWS // arm.n), 3, arm.n))
     pin, model, d = peer.pin, peer.model, peer.data
     Y = np.concatenate([pin.computeJointTorqueRegressor(model, d, *state) for state in states])
     size = np.linalg.norm(Y, axis=0)

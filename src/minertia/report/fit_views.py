@@ -106,7 +106,8 @@ def _samples(curves: Curves) -> dict[str, Any] | None:
     q, qd = (_moved(values[at]) for values in curves.patterns)
     friction, model = (None, None) if curves.friction is None else (by_joint(f[at]) for f in curves.friction)
     rest = by_joint((curves.measured - curves.predicted)[at])
-    return {"q": q, "qd": qd, "residual": rest, "friction": friction, "model": model}
+    times = rounded(curves.t[at], 4)
+    return {"t": times, "q": q, "qd": qd, "residual": rest, "friction": friction, "model": model}
 
 
 def _moved(values: Array) -> list[list[float | None] | None]:
@@ -194,9 +195,12 @@ def _judged(measure: Measure, views: Sequence[dict[str, Any]], logs: Sequence[Pr
 
 def _drawn(robot: Robot, views: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The robot in three dimensions, where errors are drawn on it."""
-    if not any(view["arrows"] for view in views):
-        return {}
-    return {"drawn": {"robot": robot_data(robot), "drawing": drawn_robot(robot)}}
+    return {"drawn": drawn_view(robot)} if any(view["arrows"] for view in views) else {}
+
+
+def drawn_view(robot: Robot) -> dict[str, Any]:
+    """Robot and its shapes as plain data."""
+    return {"robot": robot_data(robot), "drawing": drawn_robot(robot)}
 
 
 def sections_view(sections: Sequence[Section]) -> list[dict[str, Any]]:

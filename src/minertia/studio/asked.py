@@ -94,6 +94,13 @@ class RobotAsked(Asked):
     file: Key | None = None
 
 
+class LabelAsked(Asked):
+    """Name and tags of a run or of a log; an empty name restores its own."""
+
+    title: Annotated[str, Field(max_length=120)] = ""
+    tags: Annotated[list[Annotated[str, Field(min_length=1, max_length=40)]], Field(max_length=20)] = []
+
+
 class PostureAsked(Asked):
     """Coordinates of a posture [rad or m]."""
 

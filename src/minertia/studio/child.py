@@ -40,7 +40,7 @@ class JobTask:
 
 
 def main(task: JobTask, limits: JobLimits, pipe: Connection) -> None:
-    """Run a job and send ("step", ...), then ("done", sentence, grade, files that it read) or ("failed", sentence)."""
+    """Run a job and send ("step", ...), then ("done", sentence, grade, files, summary) or ("failed", sentence)."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C of the terminal is the server's business
@@ -59,7 +59,7 @@ def main(task: JobTask, limits: JobLimits, pipe: Connection) -> None:
         pipe.send(("failed", one_line(f"internal error ({_without_folder(told, task.folder)}); please report it")))
 
 
-def _done(task: JobTask, pipe: Connection) -> tuple[str, str, list[dict[str, str]]]:
+def _done(task: JobTask, pipe: Connection) -> tuple[str, str, list[dict[str, str]], dict[str, Any]]:
     from minertia.io.files import inputs_protected
     from minertia.io.resources import one_thread
     from minertia.studio.bindings import files_read, refuse_changed
@@ -70,8 +70,8 @@ def _done(task: JobTask, pipe: Connection) -> tuple[str, str, list[dict[str, str
     project, out = Project(task.folder), Path(task.out)
     refuse_changed(project, task.made_of)
     with one_thread(), inputs_protected() as names:
-        sentence, grade = run(task.kind, JobWork(project, out, task.settings, _Teller(pipe), task.made_of))
-    return sentence, grade, files_read(names, project.folder, out)
+        sentence, grade, summary = run(task.kind, JobWork(project, out, task.settings, _Teller(pipe), task.made_of))
+    return sentence, grade, files_read(names, project.folder, out), summary
 
 
 class _Teller:

@@ -13,10 +13,11 @@ import json
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -51,7 +52,8 @@ class Job:
     """One job.  version: counts changes, for clients that wait for an update.
 
     made_of: robot, campaign and files of its result.  process: number and start time of its process.
-    grade: verdict on its result: "good", "usable", "not good"; "" if there is none.
+    grade: verdict on its result: "good", "usable", "not good"; "" if there is none.  summary: figures of its
+    result for the table of runs.  title, tags: given by the user.
     """
 
     name: str
@@ -68,6 +70,9 @@ class Job:
     made_of: dict[str, Any] = field(default_factory=dict)
     process: dict[str, Any] = field(default_factory=dict)
     grade: str = ""
+    summary: dict[str, Any] = field(default_factory=dict)
+    title: str = ""
+    tags: list[str] = field(default_factory=list)
     version: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,6 +93,9 @@ class Job:
             "made_of": self.made_of,
             "process": self.process,
             "grade": self.grade,
+            "summary": self.summary,
+            "title": self.title,
+            "tags": self.tags,
         }
 
 
@@ -98,6 +106,7 @@ class Jobs:
         self.project, self.limits = project, limits or JobLimits()
         self.news = threading.Condition()
         self._jobs: dict[str, Job] = {}
+        self._deleted: set[str] = set()
         self._processes: dict[str, Any] = {}
         self._threads: list[threading.Thread] = []
         self._leave = finalize(self, _taken(project.folder))
@@ -168,6 +177,24 @@ class Jobs:
         self._kill(name)
         return job
 
+    def label(self, name: str, title: str, tags: Sequence[str]) -> Job:
+        """Name a job, and tag it."""
+        job = self.get(name)
+        with self.news:
+            job.title, job.tags = title, list(tags)
+            self._record(job)
+        return job
+
+    def delete(self, name: str) -> None:
+        """Delete a job that has ended, with all its files; its name is not given again while the server runs."""
+        folder = self.folder(name)
+        with self.news:
+            if self._jobs[name].state == RUNNING:
+                raise Busy(f"{name} is running; cancel it before deleting it")
+            self._deleted.add(name)
+            del self._jobs[name]
+        shutil.rmtree(folder, ignore_errors=True)
+
     def close(self) -> None:
         """Cancel all jobs when the server ends."""
         for job in self.all():
@@ -229,6 +256,7 @@ class Jobs:
             return
         if message[0] == "done":
             job.grade, job.made_of = str(message[2]), {**job.made_of, **bound(message[3], job.started)}
+            job.summary = dict(message[4])
         self._finish(job, DONE if message[0] == "done" else FAILED, str(message[1]))
 
     def _finish(self, job: Job, state: str, sentence: str) -> None:
@@ -268,6 +296,7 @@ class Jobs:
     def _names(self) -> Iterator[str]:
         for path in (self.project.folder / RUNS).iterdir():
             yield path.name
+        yield from self._deleted
 
 
 def _taken(folder: Path) -> Callable[[], None]:
@@ -338,6 +367,9 @@ def _recorded(path: Path) -> Job | None:
             dict(found.get("made_of", {})),
             dict(found.get("process", {})),
             str(found.get("grade", "")),
+            dict(found.get("summary", {})),
+            str(found.get("title", "")),
+            [str(tag) for tag in found.get("tags", ())],
         )
     except (OSError, DocumentError, UnicodeDecodeError, KeyError, TypeError, ValueError):
         return None

@@ -16,7 +16,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import unescape
 from pathlib import Path
@@ -71,7 +71,7 @@ class ProjectFile:
     """File of the project.  key: its name in requests.  kind: "robot", "log" or "model".  title: for display.
 
     robot: name of the robot of a model.  stale: reasons why a model is not current for its input files.  url: location
-    of a fleet store that is not a folder.
+    of a fleet store that is not a folder.  tags: given by the user.
     """
 
     key: str
@@ -82,12 +82,13 @@ class ProjectFile:
     robot: str | None = None
     stale: tuple[str, ...] = ()
     url: str = ""
+    tags: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return as a dict of plain data, for the page; the title of a model says why it is not current."""
         named = {} if self.robot is None else {"robot": self.robot, "stale": list(self.stale)}
         title = f"{self.title} ({self.stale[0]})" if self.stale else self.title
-        return {"key": self.key, "kind": self.kind, "title": title, "size": self.size, **named}
+        return {"key": self.key, "kind": self.kind, "title": title, "size": self.size, "tags": list(self.tags), **named}
 
 
 class Project:
@@ -107,13 +108,15 @@ class Project:
 
     def files(self) -> list[ProjectFile]:
         """Robots, logs and models in the folder and a few levels below, and logs of the campaign anywhere; by title."""
-        titles = self._state().get("titles", {})
+        state = self._state()
+        titles, tags, hidden = (state.get(key, {}) for key in ("titles", "tags", "hidden"))
         found: dict[str, ProjectFile] = {}
         for path in _walk(self.folder):
             kind = "log" if path.is_dir() else _kind(path)
-            if kind is not None:
-                name = path.relative_to(self.folder).as_posix()
-                found[name] = _project_file(name, kind, path, visible(str(titles.get(name, name))))
+            name = path.relative_to(self.folder).as_posix()
+            if kind is not None and name not in hidden:
+                file = _project_file(name, kind, path, visible(str(titles.get(name, name))))
+                found[name] = replace(file, tags=tuple(tags.get(name, ())))
         for name in self._campaign_logs():
             if name not in found and is_there(self.folder / name):
                 found[name] = _project_file(name, "log", self.folder / name, visible(name))
@@ -182,6 +185,40 @@ class Project:
         name = upload.path.relative_to(self.folder).as_posix()
         self._remember(lambda state: {**state, "titles": {**state.get("titles", {}), name: upload.title}})
         return self.file(_key(name), upload.kind, *(("model",) if upload.kind == "robot" else ()))
+
+    def label(self, key: str, title: str, tags: Sequence[str]) -> ProjectFile:
+        """Name a log, and tag it; an empty title restores the name of its file."""
+        name = self._named(key, "log")
+
+        def labelled(state: dict[str, Any]) -> dict[str, Any]:
+            titles = {k: v for k, v in state.get("titles", {}).items() if k != name}
+            own = {k: v for k, v in state.get("tags", {}).items() if k != name}
+            titles |= {name: _shown(title)} if title else {}
+            return {**state, "titles": titles, "tags": own | ({name: list(tags)} if tags else {})}
+
+        self._remember(labelled)
+        return self.file(key, "log")
+
+    def remove(self, key: str) -> None:
+        """Delete an uploaded log, or hide one that was not uploaded; the campaign no longer uses it."""
+        name, path = self._named(key, "log"), self.file(key, "log").path
+        used = (self.campaign() or {}).get("logs") or {}
+        left = {use: [one for one in used.get(use, ()) if one != key] for use in USES}
+        if any(left[use] != used.get(use, []) for use in USES):
+            self.write_campaign(left)
+        if path.parent == self.folder / UPLOADS and path.is_file():
+            path.unlink(missing_ok=True)
+        else:
+            self._remember(lambda state: {**state, "hidden": {**state.get("hidden", {}), name: True}})
+
+    @property
+    def hidden(self) -> int:
+        """Number of hidden logs."""
+        return len(self._state().get("hidden", {}))
+
+    def show_hidden(self) -> None:
+        """Show hidden logs again."""
+        self._remember(lambda state: {**state, "hidden": {}})
 
     # ------------------------------------------------------------------ the robot
 
@@ -381,7 +418,7 @@ class Project:
         """Digest of everything that a page shows of the folder, without jobs."""
         known = hashlib.sha256(self.revision.encode())
         for file in self.files():
-            known.update(f"{file.key}\0{file.title}\0{stamp(file.path)}\0".encode())
+            known.update(f"{file.key}\0{file.title}\0{file.tags}\0{stamp(file.path)}\0".encode())
         known.update("".join(store.key for store in self.stores()).encode())
         return known.hexdigest()[:16]
 

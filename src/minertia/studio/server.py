@@ -30,7 +30,16 @@ from minertia.report.robot_views import frames_at
 from minertia.robot.effects import WORDS
 from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
-from minertia.studio.asked import CampaignAsked, CampaignOf, JobAsked, JobName, Key, PostureAsked, RobotAsked
+from minertia.studio.asked import (
+    CampaignAsked,
+    CampaignOf,
+    JobAsked,
+    JobName,
+    Key,
+    LabelAsked,
+    PostureAsked,
+    RobotAsked,
+)
 from minertia.studio.bindings import OF_CAMPAIGN, ProjectNow, reasons
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs, begin_loading
@@ -144,6 +153,8 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
     _add_frames(app, project, jobs)
     _add_campaign(app, project, jobs)
 
+    _add_files(app, project)
+
     @app.post("/api/uploads")
     async def post_upload(
         request: Request,
@@ -157,6 +168,25 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
             async for part in request.stream():
                 await run_in_threadpool(file.write, part)
         return (await run_in_threadpool(upload.close)).to_dict()
+
+
+def _add_files(app: FastAPI, project: Project) -> None:
+    @app.put("/api/files/{key}/label")
+    def put_label(key: Key, asked: LabelAsked) -> dict[str, Any]:
+        """Name a log, and tag it."""
+        return project.label(key, asked.title.strip(), asked.tags).to_dict()
+
+    @app.delete("/api/files/{key}")
+    def delete_file(key: Key) -> dict[str, Any]:
+        """Delete an uploaded log; one that was not uploaded is only hidden.  The campaign no longer uses it."""
+        project.remove(key)
+        return {"revision": project.revision}
+
+    @app.post("/api/files/hidden")
+    def post_hidden() -> dict[str, Any]:
+        """Show hidden logs again."""
+        project.show_hidden()
+        return {"revision": project.revision}
 
 
 def _add_frames(app: FastAPI, project: Project, jobs: Jobs) -> None:
@@ -211,6 +241,7 @@ def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
         "robot": project.robot,
         "bundled": list(bundled_robots()),
         "files": [file.to_dict() for file in files],
+        "hidden": project.hidden,
         "stores": [{"key": store.key, "title": store.title} for store in project.stores()],
         "campaign": campaign,
         "campaign_error": error,
@@ -225,7 +256,7 @@ def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
 
 def pulse(project: Project, jobs: Jobs) -> str:
     """Value that changes with everything that a page shows: files, campaign, robot, and states of jobs."""
-    states = "".join(f"{job.name} {job.state} " for job in jobs.all())
+    states = "".join(f"{job.name} {job.state} {job.title} {job.tags} " for job in jobs.all())
     return hashlib.sha256(f"{__version__} {project.pulse()} {states}".encode()).hexdigest()[:16]
 
 
@@ -306,10 +337,17 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
         return Standing(project, jobs).view(_known(jobs, name))
 
     @app.delete("/api/jobs/{name}")
-    def delete_job(name: JobName) -> dict[str, Any]:
-        """Cancel a job; its record is kept."""
-        _known(jobs, name)
-        return Standing(project, jobs).view(jobs.cancel(name))
+    def delete_job(name: JobName, files: bool = False) -> dict[str, Any]:
+        """Cancel a job, whose record is kept; files: delete one that has ended, with its files."""
+        view = Standing(project, jobs).view(_known(jobs, name) if files else jobs.cancel(_known(jobs, name).name))
+        if files:
+            jobs.delete(name)
+        return view
+
+    @app.put("/api/jobs/{name}/label")
+    def put_label(name: JobName, asked: LabelAsked) -> dict[str, Any]:
+        """Name a run, and tag it."""
+        return Standing(project, jobs).view(jobs.label(_known(jobs, name).name, asked.title.strip(), asked.tags))
 
     @app.get("/api/jobs/{name}/events", response_class=StreamingResponse)
     async def get_events(name: JobName, request: Request) -> StreamingResponse:

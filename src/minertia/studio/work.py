@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +31,16 @@ from minertia.studio.project import CAMPAIGN, ProjectFile
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.identify import Identification
+    from minertia.identification.logs.file import LogFile
     from minertia.identification.logs.options import ColumnMap
 
 VIEW, WEB_CODE = "view.json", "model.wasm"
+PREVIEWED = 10  # rows of a log that the page shows
 READING = (
     "header",
     "delimiter",
     "decimal",
+    "encoding",
     "topic",
     "command_topic",
     "pose_topic",
@@ -47,15 +50,16 @@ READING = (
 )  # keys of [columns]
 
 
-def run(kind: str, work: JobWork) -> tuple[str, str]:
+def run(kind: str, work: JobWork) -> tuple[str, str, dict[str, Any]]:
     """Run a job; the data of the page are in `VIEW`, written last.
 
-    Returns a message on the result, and its grade ("good", "usable", "not good"; "" where there is no verdict).
+    Returns a message on the result, its grade ("good", "usable", "not good"; "" where there is no verdict), and its
+    figures for the table of runs.
     """
     view, sentence = KINDS[kind](work, read_job(kind, work.settings))
     text = json.dumps(view, allow_nan=False, separators=(",", ":"))
     write_file(make_folder(work.out) / VIEW, text, force=True)
-    return sentence, str(view.get("grade", ""))
+    return sentence, str(view.get("grade", "")), dict(view.get("summary", {}))
 
 
 # ---------------------------------------------------------------------- robot
@@ -90,7 +94,7 @@ def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
         raise InputError("there is no log in the folder yet; upload one first")
     work.tell("reading headers", 0.2)
     given = _given_columns(work)
-    columns, unread = _headers(files, given, read_robot(work.robot_name, letters=False))
+    columns, previews, unread = _headers(files, given, read_robot(work.robot_name, letters=False))
     readable = [file for file in files if file.key in columns]
     if not readable:
         raise InputError(next(iter(unread.values())))
@@ -106,7 +110,7 @@ def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
     document.pop("robot", None)
     left = 0 if "command" in document else sum(line.count('"?"') for line in hints)
     sentence = f"{left} question{'s' * (left != 1)} to answer" if left else "all columns are recognised"
-    view = {"campaign": document, "text": text, "columns": columns, "questions": hints}
+    view = {"campaign": document, "text": text, "columns": columns, "previews": previews, "questions": hints}
     return {**view, "unread": [f"{file.title}: {unread[file.key]}" for file in files if file.key in unread]}, sentence
 
 
@@ -124,19 +128,36 @@ def _given_columns(work: JobWork) -> ColumnMap | None:
 
 def _headers(
     files: Sequence[ProjectFile], given: ColumnMap | None, robot: Robot
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Columns of the logs by key, and a message for each that cannot be read."""
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """Columns of the logs by key, their first rows, and a message for each that cannot be read."""
+    from minertia.identification.campaigns.new import as_written
     from minertia.identification.logs.columns_file import columns_beside
     from minertia.identification.logs.readers import open_log
 
     columns: dict[str, Any] = {}
+    previews: dict[str, Any] = {}
     unread: dict[str, str] = {}
     for file in files:
         try:
-            columns[file.key] = open_log(file.path, given or columns_beside(file.path), robot).names()
+            own = as_written(file.path, given or columns_beside(file.path))
+            log = open_log(file.path, own, robot)
+            columns[file.key], previews[file.key] = log.names(), _preview(log)
         except MinertiaError as err:
             unread[file.key] = str(err)
-    return columns, unread
+    return columns, previews, unread
+
+
+def _preview(log: LogFile) -> dict[str, Any]:
+    """First rows of a log as text, and how a text file is written."""
+    from minertia.identification.logs.csv import CsvLog
+
+    names = log.names()
+    if isinstance(log, CsvLog):
+        written = {"delimiter": log.delimiter, "decimal": log.decimal, "encoding": log.map.encoding}
+        return {"rows": log.preview(PREVIEWED), "written": written}
+    block = next(iter(log.blocks(names, PREVIEWED)), None)
+    rows = [] if block is None else zip(*(block.columns[name][:PREVIEWED] for name in names), strict=True)
+    return {"rows": [[f"{value:.6g}" for value in row] for row in rows], "written": None}
 
 
 def _check(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
@@ -206,7 +227,7 @@ def _calibrate(work: JobWork, asked: CalibrateJob) -> tuple[dict[str, Any], str]
 def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]:
     """Identify a campaign of any kind, write its result, and make its page."""
     from minertia.identification.identify import identify
-    from minertia.report.fit_views import fit_view, titled
+    from minertia.report.fit_views import drawn_view, fit_view, titled
     from minertia.report.folders import check_identification, write_identification
 
     count = StepCount(2 * (len(campaign.train) + len(campaign.validate)) + 7)
@@ -218,15 +239,37 @@ def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]
     result = identify(campaign, tell=tell)
     notes = write_identification(work.out, result, names=work.titles, tell=tell)
     tell("comparing curves")
-    view = titled(fit_view(result, work.titles), work.titles)
+    view = titled({"drawn": drawn_view(result.robot), **fit_view(result, work.titles)}, work.titles)
     tell("selecting the essential parameters")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
-    view["grade"] = result.verdict.grade
+    view["grade"], view["summary"] = result.verdict.grade, _summary(campaign, result)
     word = result.verdict.word
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on validation logs" if unseen else ""
     return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {result.problem.measure.word}{told}"
+
+
+def _summary(asked: Campaign, result: Identification) -> dict[str, Any]:
+    """Figures of an identification for the table of runs; chosen: settings that the campaign left open."""
+    from minertia.identification.campaigns.record import campaign_record
+    from minertia.report.bundle import finite
+
+    record = campaign_record(result.problem.campaign)
+    cutoff, unseen = record["filter"].get("cutoff_hz"), [r.relative for r in result.validation]
+    effects = [str(e["kind"]) if isinstance(e, Mapping) else str(e) for e in record["effects"] or ()]
+    left_open = {"effects": asked.effects is None, "cutoff_hz": asked.filter.cutoff_hz is None}
+    return {
+        "robot": result.robot.name,
+        "effects": list(dict.fromkeys(effects)),
+        "cutoff_hz": None if cutoff is None else finite(cutoff),
+        "chosen": [name for name, is_open in left_open.items() if is_open],
+        "estimator": str(result.to_dict()["estimator"]),
+        "training": finite(result.training.relative),
+        "validation": finite(max(unseen)) if unseen else None,
+        "predicts": result.verdict.predicts,
+        "knows": result.verdict.knows,
+    }
 
 
 def _significance(result: Identification) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-import { Deviations, LimitUse, MotionCurves, MotionWords, Played, type PlayedView } from "../parts/motion";
+import { Deviations, LimitUse, MotionWords, PlayedAlone, PlayedWithCurves, type PlayedView } from "../parts/motion";
 import type { MotionView } from "../types";
 import { type DocumentView, partsOf, Summary } from "./document";
 import { Document, type PageData } from "./shell";
@@ -15,8 +15,7 @@ export function MotionPage({ data }: { data: PageData<MotionView> }) {
         </>
       }
       parts={[
-        { id: "played", title: "The motion played", body: <Played view={view} /> },
-        { id: "curves", title: "Curves", body: <MotionCurves view={view} /> },
+        { id: "played", title: "The motion played", body: <PlayedWithCurves view={view} /> },
         { id: "limits", title: "Use of the limits", body: <LimitUse view={view} /> },
         { id: "deviations", title: "Predicted deviations", body: <Deviations view={view} /> },
       ]}
@@ -27,5 +26,5 @@ export function MotionPage({ data }: { data: PageData<MotionView> }) {
 /** A page of blocks about motions, which are played first of all. */
 export function PlayedPage({ data }: { data: PageData<DocumentView & { played: PlayedView }> }) {
   const { view } = data;
-  return <Document data={data} summary={<Summary view={view} />} parts={[{ id: "played", title: "The motions played", body: <Played view={view.played} /> }, ...partsOf(view)]} />;
+  return <Document data={data} summary={<Summary view={view} />} parts={[{ id: "played", title: "The motions played", body: <PlayedAlone view={view.played} /> }, ...partsOf(view)]} />;
 }

@@ -1,6 +1,7 @@
-import { useMemo, useState } from "react";
+import { memo, useMemo } from "react";
 import type { FitView, JudgedLog, MeasureData, SectionData, VerdictData } from "../types";
 import { CheckField, percent, shown } from "./bits";
+import { useLook } from "./look";
 import { axisOf, isTime, Plot, type Series } from "./plot";
 import { DataTable, numbers, Segment, Sentences } from "./table";
 
@@ -47,20 +48,33 @@ const COLOURS: Record<string, string> = { good: "good", "usable with limits": "f
 /** The grade of a verdict in words, also of one from when there were two. */
 export const gradeOf = (verdict: VerdictData) => (verdict.grade === "usable" ? "usable with limits" : (verdict.grade ?? (verdict.good ? "good" : "not good")));
 
-/** Good, usable or not, how far that holds, and what else is to be said. */
+/** Both lines of a verdict, each with its question; results of older versions have none. */
+export function verdictLines(verdict: VerdictData): [string, string][] {
+  return ([["Predicts", verdict.predicts], ["Knows", verdict.knows]] as const).map(([question, line]) => {
+    const [head, ...rest] = (line ?? "").split(": ");
+    return rest.length ? [head[0]!.toUpperCase() + head.slice(1), rest.join(": ")] : [question, "not recorded; identify again"];
+  });
+}
+
+/** Good, usable or not; whether it predicts, and what it knows; then all reasons. */
 export function Verdict({ verdict, open }: { verdict: VerdictData; open?: boolean }) {
-  const [scope, ...remarks] = verdict.reasons;
-  const grade = gradeOf(verdict);
+  const grade = gradeOf(verdict), { reasons } = verdict;
   return (
     <div className="verdict">
       <span className={`stamp ${COLOURS[grade]}`}>{grade[0]!.toUpperCase() + grade.slice(1)}</span>
       <div>
-        {[verdict.predicts, verdict.knows].map((line) => line && <p key={line}>{line}</p>)}
-        <p>{scope}</p>
-        {remarks.length > 0 && (
+        <dl className="verdict-lines">
+          {verdictLines(verdict).map(([question, answer]) => (
+            <div key={question}>
+              <dt>{question}</dt>
+              <dd>{answer}</dd>
+            </div>
+          ))}
+        </dl>
+        {reasons.length > 0 && (
           <details open={open || !verdict.good}>
-            <summary>{remarks.length === 1 ? "1 more note" : `${remarks.length} more notes`}</summary>
-            <Sentences texts={remarks} />
+            <summary>{reasons.length === 1 ? "1 reason" : `${reasons.length} reasons and notes`}</summary>
+            <Sentences texts={reasons} />
           </details>
         )}
       </div>
@@ -89,9 +103,11 @@ export function Residuals({ view }: { view: Pick<FitView, "joints" | "logs"> }) 
 /** The logs that have curves, those never fitted first, and which of them is looked at. */
 export function useLogs(logs: JudgedLog[]): [JudgedLog | undefined, { key: string; title: string }[], string, (key: string) => void] {
   const order = useMemo(() => [...logs].filter((log) => log.t.length).sort((a, b) => Number(a.is_fitted) - Number(b.is_fitted)), [logs]);
-  const [chosen, choose] = useState("0");
-  const options = order.map((log, k) => ({ key: String(k), title: `${log.log} (${log.is_fitted ? "fitted" : "validation"})` }));
-  return [order[Number(chosen)] ?? order[0], options, chosen, choose];
+  const [chosen, choose] = useLook("log", "0");
+  return useMemo(() => {
+    const options = order.map((log, k) => ({ key: String(k), title: `${log.log} (${log.is_fitted ? "fitted" : "validation"})` }));
+    return [order[Number(chosen)] ?? order[0], options, chosen, choose];
+  }, [order, chosen, choose]);
 }
 
 /** Which of the curves are drawn. */
@@ -107,30 +123,57 @@ export function CurveChoice({ log, value, onChange }: { log: JudgedLog; value: R
   );
 }
 
-export const useCurveChoice = () => useState(FIRST);
-
-/** Measured, predicted and nominal efforts of one log, joint by joint. */
-export function Efforts({ log, joints, choice, group }: { log: JudgedLog; joints: string[]; choice: Record<string, boolean>; group: string }) {
-  const over = useMemo(() => axisOf(log.over), [log.over]);
-  return (
-    <div className="plots">
-      {joints.map((joint, j) => {
-        const curves: Record<string, (number | null)[]> = Object.fromEntries(Object.entries(log.curves).map(([name, rows]) => [name, rows[j]]));
-        curves.residual = curves.measured.map((v, k) => (v === null || curves.predicted[k] === null ? null : v - (curves.predicted[k] as number)));
-        const series: Series[] = Object.keys(CURVES)
-          .filter((name) => choice[name] && curves[name])
-          .map((name) => ({ label: name, values: curves[name], ...CURVES[name], ...(isTime(over) ? {} : DOTS[name]) }));
-        return <Plot key={joint} group={group} title={`${joint}, residual ${percent(log.residual.per_joint[j]?.relative)}`} unit={unitOf(log, j)} t={log.t} series={series} over={over} />;
-      })}
-    </div>
-  );
+/** Which curves are drawn; in the address by their names. */
+export function useCurveChoice(): [Record<string, boolean>, (value: Record<string, boolean>) => void] {
+  const [named, setNamed] = useLook("curves", Object.keys(FIRST).filter((name) => FIRST[name]).join(" "));
+  const choice = useMemo(() => Object.fromEntries(Object.keys(FIRST).map((name) => [name, named.split(" ").includes(name)])), [named]);
+  return [choice, (value) => setNamed(Object.keys(FIRST).filter((name) => value[name]).join(" "))];
 }
 
-const SIDES = ["--predicted", "--nominal"];
+/** Measured, predicted and nominal efforts of one log, joint by joint. */
+export const Efforts = memo(function Efforts({ log, joints, choice, group, height }: { log: JudgedLog; joints: string[]; choice: Record<string, boolean>; group: string; height?: number }) {
+  const over = useMemo(() => axisOf(log.over), [log.over]);
+  const [part, setPart] = useLook("zoom", "");
+  const ends = part.split(" ").map(Number);
+  const zoom = ends.length === 2 && ends.every(Number.isFinite) ? (ends as [number, number]) : null;
+  const drawn = useMemo(
+    () =>
+      joints.map((_, j) => {
+        const curves: Record<string, (number | null)[]> = Object.fromEntries(Object.entries(log.curves).map(([name, rows]) => [name, rows[j]]));
+        curves.residual = curves.measured.map((v, k) => (v === null || curves.predicted[k] === null ? null : v - (curves.predicted[k] as number)));
+        return Object.keys(CURVES)
+          .filter((name) => choice[name] && curves[name])
+          .map((name): Series => ({ label: name, values: curves[name], ...CURVES[name], ...(isTime(over) ? {} : DOTS[name]) }));
+      }),
+    [log, joints, choice, over],
+  );
+  return (
+    <div className="plots">
+      {joints.map((joint, j) => (
+        <Plot
+          key={joint}
+          group={group}
+          title={`${joint}, residual ${percent(log.residual.per_joint[j]?.relative)}`}
+          unit={unitOf(log, j)}
+          t={log.t}
+          series={drawn[j]}
+          over={over}
+          height={height}
+          zoom={zoom}
+          onZoom={(shown) => setPart(shown ? shown.map((x) => Number(x.toFixed(3))).join(" ") : "")}
+          late={joints.length > MANY}
+        />
+      ))}
+    </div>
+  );
+});
 
-/** One log as it was measured and as two models predict it, joint by joint; logs: of the same name, one of each model. */
-export function EffortsOfTwo({ logs, titles, joints, group }: { logs: [JudgedLog, JudgedLog]; titles: [string, string]; joints: string[]; group: string }) {
-  const [first, second] = logs;
+const MANY = 12; // plots of which each is drawn when it is seen
+const SIDES = ["--predicted", "--nominal", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
+
+/** One log as it was measured and as some models predict it, joint by joint; logs: of the same name, one of each model. */
+export const EffortsOfSome = memo(function EffortsOfSome({ logs, titles, joints, group }: { logs: JudgedLog[]; titles: string[]; joints: string[]; group: string }) {
+  const [first] = logs;
   const drawn = useMemo(
     () =>
       joints.map((_, j): Series[] => [
@@ -138,21 +181,21 @@ export function EffortsOfTwo({ logs, titles, joints, group }: { logs: [JudgedLog
         ...logs.map((log, k) => ({
           label: titles[k],
           values: log.t === first.t ? log.curves.predicted[j] : resampled(first.t, log.t, log.curves.predicted[j]),
-          colour: SIDES[k],
+          colour: SIDES[k % SIDES.length],
           dash: k ? [6, 4] : undefined,
           width: 1.3,
         })),
       ]),
-    [logs[0], logs[1], titles[0], titles[1], joints],
+    [logs, titles, joints, first],
   );
   return (
     <div className="plots">
       {joints.map((joint, j) => (
-        <Plot key={joint} group={group} title={`${joint}, residual ${percent(first.residual.per_joint[j]?.relative)} and ${percent(second.residual.per_joint[j]?.relative)}`} unit={unitOf(first, j)} t={first.t} series={drawn[j]} />
+        <Plot key={joint} group={group} title={`${joint}, residual ${logs.map((log) => percent(log.residual.per_joint[j]?.relative)).join(", ")}`} unit={unitOf(first, j)} t={first.t} series={drawn[j]} late={joints.length > MANY} />
       ))}
     </div>
   );
-}
+});
 
 /** A curve at other times, linearly between its own; nothing beyond its ends. */
 function resampled(at: number[], t: number[], values: (number | null)[]): (number | null)[] {

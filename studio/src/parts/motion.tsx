@@ -1,10 +1,11 @@
-import { useMemo, useState } from "react";
+import { memo, useMemo } from "react";
 import type { MotionView } from "../types";
 import { CheckField, Facts, percent, shown } from "./bits";
+import { useLook } from "./look";
 import { ParameterName } from "./names";
-import { PlayerBar, usePlayer } from "./player";
+import { ClockContext, type Player, PlayerBar, usePlayer } from "./player";
 import { Plot } from "./plot";
-import { Scene } from "./scene";
+import { Stage } from "./stage";
 import { DataTable, Meter, numbers, Segment, Sentences } from "./table";
 
 const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
@@ -20,26 +21,45 @@ function atLimits(view: PlayedView, now: number[]): number[][] {
 }
 
 /** The motion played in three dimensions, with what stands around the robot. */
-export function Played({ view }: { view: PlayedView }) {
-  const [capsules, setCapsules] = useState(true);
-  const [limits, setLimits] = useState(false);
+export function Played({ view, player }: { view: PlayedView; player: Player }) {
+  const [capsules, setCapsules] = useLook("capsules", "off");
+  const [limits, setLimits] = useLook("limits", "off");
   const { t, q } = view.postures;
-  const player = usePlayer(t);
   const { frame } = player;
-  const fitTo = useMemo(() => q.filter((_, k) => k % 20 === 0), [q]);
+  const fitTo = useMemo(() => q.filter((_, k) => k % 6 === 0), [q]);
   const boxes = useMemo(() => [...view.boxes, ...view.rooms], [view]);
-  const ghosts = useMemo(() => (limits ? atLimits(view, q[frame]) : []), [limits, view, q, frame]);
+  const ghosts = useMemo(() => (limits === "on" ? atLimits(view, q[frame]) : []), [limits, view, q, frame]);
   return (
     <>
-      <div className="stage inset">
-        <Scene robot={view.robot} drawing={view.drawing} q={q[frame]} fitTo={fitTo} showFrames={false} showCapsules={capsules} ghosts={ghosts} floor={view.floor} boxes={boxes} label={`Motion of ${view.robot.robot}`} />
-      </div>
-      <PlayerBar t={t} player={player}>
-        <CheckField label="capsules" value={capsules} onChange={setCapsules} />
-        {!view.drawing.has_loops && <CheckField label="show limits" value={limits} onChange={setLimits} />}
-      </PlayerBar>
+      <Stage className="inset" robot={view.robot} drawing={view.drawing} q={q[frame]} path={q} fitTo={fitTo} showFrames={false} showCapsules={capsules === "on"} ghosts={ghosts} floor={view.floor} boxes={boxes} label={`Motion of ${view.robot.robot}`}>
+        <CheckField label="capsules" value={capsules === "on"} onChange={(on) => setCapsules(on ? "on" : "off")} />
+        {!view.drawing.has_loops && <CheckField label="show limits" value={limits === "on"} onChange={(on) => setLimits(on ? "on" : "off")} />}
+      </Stage>
+      <PlayerBar t={t} player={player} />
     </>
   );
+}
+
+/** The motion played beside its curves, which share its time. */
+export function PlayedWithCurves({ view }: { view: MotionView }) {
+  const player = usePlayer(view.postures.t);
+  return (
+    <ClockContext.Provider value={player.clock}>
+      <div className="beside">
+        <div>
+          <Played view={view} player={player} />
+        </div>
+        <div>
+          <MotionCurves view={view} />
+        </div>
+      </div>
+    </ClockContext.Provider>
+  );
+}
+
+/** A motion played without curves. */
+export function PlayedAlone({ view }: { view: PlayedView }) {
+  return <Played view={view} player={usePlayer(view.postures.t)} />;
 }
 
 /** What the motion promises in figures and sentences, and what it does not. */
@@ -76,16 +96,17 @@ export function LimitUse({ view }: { view: MotionView }) {
   return <DataTable label="Use of the limits" columns={["joint", ...used]} rows={view.joints.map((joint, j) => ({ key: joint, cells: [joint, ...used.map((key) => cell((margins[key] as number[])[j]))] }))} />;
 }
 
-export function MotionCurves({ view }: { view: MotionView }) {
-  const [quantity, setQuantity] = useState("q");
-  const [title, unit] = QUANTITIES[quantity];
+export const MotionCurves = memo(function MotionCurves({ view }: { view: MotionView }) {
+  const [quantity, setQuantity] = useLook("curve", "q");
+  const [title, unit] = QUANTITIES[quantity] ?? QUANTITIES.q;
+  const series = useMemo(() => (view.curves[quantity] ?? view.curves.q).map((values, j) => ({ label: view.joints[j], values, colour: COLOURS[j % COLOURS.length] })), [view, quantity]);
   return (
     <>
       <Segment label="Quantity" options={Object.entries(QUANTITIES).map(([key, [name]]) => ({ key, title: name }))} value={quantity} onChange={setQuantity} />
-      <Plot title={title} unit={unit} t={view.t} height={240} series={view.curves[quantity].map((values, j) => ({ label: view.joints[j], values, colour: COLOURS[j % COLOURS.length] }))} />
+      <Plot title={title} unit={unit} t={view.t} height={300} series={series} />
     </>
   );
-}
+});
 
 /** What the motion promises for each base parameter. */
 export function Deviations({ view, tall }: { view: MotionView; tall?: boolean }) {

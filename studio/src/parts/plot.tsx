@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState } from "react";
+import { useContext, useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { ClockContext } from "./player";
 import { lines } from "./strokes";
 
 export interface Series {
@@ -25,6 +26,7 @@ export function axisOf(label?: string): Axis {
 }
 export const isTime = (axis: Axis) => axis === TIME;
 const WIDTH = 1.4; // px of a line
+const LEGEND = 24; // px of the names below a plot
 
 const groups = new Map<string, Set<uPlot>>();
 
@@ -60,6 +62,21 @@ function power(value: number): string {
   return exponent >= -2 && exponent <= 3 ? String(Number(value.toPrecision(1))) : raised(`10^${exponent}`);
 }
 
+let pointer = ""; // where it was last seen
+
+/** Whether the pointer itself moved: a page that appears or scrolls under it moves no time. */
+function hasMoved({ screenX, screenY }: MouseEvent): boolean {
+  const before = pointer;
+  pointer = `${screenX} ${screenY}`;
+  return before !== "" && before !== pointer;
+}
+
+/** The part of the horizontal axis that is shown; null for all of it. */
+function part({ scales, data }: uPlot): [number, number] | null {
+  const { min, max } = scales.x, xs = data[0];
+  return min == null || max == null || (min <= xs[0] && max >= xs[xs.length - 1]) ? null : [min, max];
+}
+
 const spaced = (v: number, unit: string) => (unit ? `${v} ${unit}` : `${v}`);
 const short = (unit: string) => (unit.length > 2 ? "" : unit); // longer ones stand in the title alone
 
@@ -84,7 +101,7 @@ function pressed(plot: uPlot, key: string): boolean {
 }
 
 /** Curves over time, or over something else: drag to zoom, double-click for all of it; plots of one group zoom and point together. */
-export function Plot({ title, t, series, unit, height = 170, group, bounds, over = TIME, log = false, mark, marks, span, detail }: {
+export function Plot({ title, t, series, unit, height = 170, group, bounds, over = TIME, log = false, mark, marks, span, detail, zoom, onZoom, late = false }: {
   title: string;
   t: number[];
   series: Series[];
@@ -98,25 +115,38 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
   marks?: number[]; // events on it
   span?: [number, number] | null; // a part of it that is shaded
   detail?: (from: number, to: number) => Promise<Detail | null>; // more points of the part that is shown
+  zoom?: [number, number] | null; // the part that is shown at first
+  onZoom?: (part: [number, number] | null) => void; // null: all of it
+  late?: boolean; // drawn when it comes near the part of the page that is seen
 }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const fresh = useRef(true);
   const dark = useTheme();
+  const [isNear, setNear] = useState(!late);
+  useEffect(() => {
+    if (isNear || !place.current) return;
+    const watch = new IntersectionObserver((all) => all.some((one) => one.isIntersecting) && setNear(true), { rootMargin: "300px" });
+    watch.observe(place.current);
+    return () => watch.disconnect();
+  }, [isNear]);
   const key = series.map((s) => s.label).join("|");
   const marked = useRef(mark);
-  marked.current = mark;
+  const putMark = useRef<() => void>(() => undefined);
+  const clock = useContext(ClockContext), shared = over === TIME ? clock : null;
+  const zoomed = useRef({ zoom, onZoom });
+  zoomed.current = { zoom, onZoom };
   const whole = useRef<() => void>(() => undefined);
   const finer = useRef(detail);
   finer.current = detail;
 
   useEffect(() => {
     const element = place.current;
-    if (!element) return;
-    const line = css("--line");
-    const axis = { stroke: css("--soft"), grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px system-ui" };
+    if (!element || !isNear) return;
+    const faint = css("--line");
+    const axis = { stroke: css("--soft"), grid: { stroke: faint, width: 1 }, ticks: { stroke: faint, width: 1 }, font: "11px system-ui" };
     const members = group ? (groups.get(group) ?? groups.set(group, new Set()).get(group)!) : null;
-    let moving = false, filling = false;
+    let moving = false, filling = false, ready = false;
     let refined = () => undefined as void;
     const made = new uPlot(
       {
@@ -149,7 +179,9 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
         hooks: {
           setScale: [
             (own, scale) => {
+              if (scale === "x") putMark.current();
               if (scale === "x" && finer.current) refined();
+              if (scale === "x" && ready && !moving && !filling) zoomed.current.onZoom?.(part(own));
               if (scale !== "x" || moving || !members) return;
               moving = true;
               const { min, max } = own.scales.x;
@@ -159,19 +191,16 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
               moving = false;
             },
           ],
+          setCursor: [
+            (own) => {
+              const { left, event } = own.cursor;
+              // of this plot, not of one that shares its cursor
+              const isPointed = event ? hasMoved(event) && own.over.matches(":hover") : element === document.activeElement;
+              if (ready && shared && left != null && left >= 0 && isPointed) shared.seek(own.posToVal(left, "x"));
+            },
+          ],
           draw: [
             (own) => {
-              if (marked.current !== undefined) {
-                const x = own.valToPos(marked.current, "x", true);
-                own.ctx.save();
-                own.ctx.strokeStyle = css("--accent");
-                own.ctx.lineWidth = 2;
-                own.ctx.beginPath();
-                own.ctx.moveTo(x, own.bbox.top);
-                own.ctx.lineTo(x, own.bbox.top + own.bbox.height);
-                own.ctx.stroke();
-                own.ctx.restore();
-              }
               if (span) {
                 const [from, to] = span.map((x) => own.valToPos(x, "x", true));
                 own.ctx.save();
@@ -211,6 +240,19 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
       [t, ...series.map((s) => s.values)] as uPlot.AlignedData,
       element,
     );
+    const own = document.createElement("i");
+    own.className = "u-now";
+    made.over.append(own);
+    putMark.current = () => {
+      const x = marked.current === undefined ? -1 : made.valToPos(marked.current, "x");
+      own.hidden = !(x >= 0 && x <= made.over.clientWidth);
+      own.style.transform = `translateX(${x}px)`;
+    };
+    if (zoomed.current.zoom) made.setScale("x", { min: zoomed.current.zoom[0], max: zoomed.current.zoom[1] });
+    queueMicrotask(() => {
+      ready = true; // the plot has put its own first scale by then
+      putMark.current();
+    });
     let settling = 0;
     const outline = [t, ...series.map((s) => s.values)] as uPlot.AlignedData;
     const refine = () => {
@@ -242,6 +284,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
     members?.add(made);
     const resize = new ResizeObserver(() => {
       if (made.width !== element.clientWidth) made.setSize({ width: element.clientWidth, height }); // it tells the first size, too
+      putMark.current();
     });
     resize.observe(element);
     return () => {
@@ -253,7 +296,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
     };
     // curves that change keep their plot; other lines, or other colours, need a new one
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [t, key, dark, height, group, log, series.length]);
+  }, [t, key, dark, height, group, log, series.length, shared, isNear]);
 
   useEffect(() => {
     const made = plot.current;
@@ -268,8 +311,19 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
   }, [series, t]);
 
   useEffect(() => {
-    plot.current?.redraw(false);
-  }, [mark]);
+    if (shared) return;
+    marked.current = mark;
+    putMark.current();
+  }, [mark, shared]);
+
+  useEffect(
+    () =>
+      shared?.follow((time) => {
+        marked.current = time;
+        putMark.current();
+      }),
+    [shared],
+  );
 
   return (
     <figure className="plot">
@@ -281,6 +335,7 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
       </figcaption>
       <div
         ref={place}
+        style={isNear ? undefined : { minHeight: height + LEGEND }}
         role="group"
         tabIndex={0}
         aria-label={`${title}: ${series.map((s) => s.label).join(", ")} over ${over === TIME ? "time" : over.name}; arrow keys show values, plus and minus zoom`}

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import {
   AxesHelper, Box3, BoxGeometry, BufferGeometry, ConeGeometry, CylinderGeometry, DirectionalLight, DoubleSide, GridHelper, Group,
-  HemisphereLight, InstancedMesh, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Object3D,
+  Color, HemisphereLight, InstancedMesh, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Object3D,
   PerspectiveCamera, PlaneGeometry, Quaternion, Raycaster, Scene as ThreeScene, SphereGeometry, Vector2, Vector3,
   WebGLRenderer,
 } from "three";
@@ -26,14 +26,29 @@ export interface SceneProps {
   ghosts?: number[][]; // postures drawn as lines from joint to joint; of trees alone
   arrows?: Arrow[];
   fitTo?: number[][]; // postures that the view must hold, besides the first
+  paint?: (number | null)[]; // of each joint, from 0 to 1: how much of the colour of residuals its link has
+  shapes?: Shapes;
+  trail?: number[][]; // postures whose tips are joined by a line; of trees alone
+  camera?: string; // a preset, or where it stands and looks, as `onCamera` says it
+  onCamera?: (camera: string) => void;
+  closer?: number; // another number moves the camera so that the robot fills the picture
   onLink?: (joint: number | null) => void;
   label: string;
 }
 
+export type Shapes = "on" | "transparent" | "off";
+/** Directions from which the robot is seen, in the axes of its base; "3-D" is the first picture. */
+export const PRESETS: Record<string, Vector3> = {
+  "3-D": new Vector3(0.75, -1, 0.42).normalize(),
+  front: new Vector3(1, 0, 0),
+  side: new Vector3(0, -1, 0),
+  top: new Vector3(0, -0.001, 1).normalize(), // not quite along the axis that is up
+};
+
 const UP = new Vector3(0, 1, 0);
-const FROM = new Vector3(0.75, -1, 0.42).normalize(); // where the camera stands, seen from the robot
 const REST = 300; // ms without a change before a picture is drawn finely
-const FILLED = 0.9; // part of the picture that the robot may fill
+const GLASS = 0.28; // opacity of transparent shapes
+const FILLED = 0.92; // part of the picture that the robot may fill
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 
 function matrix(R: number[][], p: number[]): Matrix4 {
@@ -66,6 +81,8 @@ export function poses(robot: RobotData, q: number[]): Matrix4[] {
   return found;
 }
 
+const placed = (point: number[], pose: Matrix4) => new Vector3(point[0], point[1], point[2]).applyMatrix4(pose);
+
 /** Whether no graphics processor draws: then smooth edges in every picture would take half of the time of a motion. */
 function isSoftware(): boolean {
   const probe = document.createElement("canvas").getContext("webgl2");
@@ -90,6 +107,10 @@ class View {
   around = new Group();
   ghosts = new Group();
   arrows = new Group();
+  trail = new Group();
+  bones = new LineSegments(new BufferGeometry(), new LineBasicMaterial({ color: colour("--joint") }));
+  axes: { joint: number; material: MeshStandardMaterial }[] = [];
+  framed: { points: Vector3[]; from: Vector3 } | null = null; // what the picture is filled with, until it is turned
   size = 1;
   wanted = 0;
   soft: boolean;
@@ -103,7 +124,9 @@ class View {
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
     this.controls.addEventListener("change", () => this.draw());
-    this.scene.add(new HemisphereLight(0xffffff, 0x8090a0, 1.7), this.around, this.ghosts, this.arrows);
+    this.scene.add(new HemisphereLight(0xffffff, 0x8090a0, 1.7), this.around, this.ghosts, this.arrows, this.trail, this.bones);
+    this.bones.visible = this.bones.frustumCulled = false;
+    this.controls.addEventListener("start", () => (this.framed = null));
     const sun = new DirectionalLight(0xffffff, 1.9);
     sun.position.set(2, -3, 5);
     this.scene.add(sun);
@@ -184,7 +207,9 @@ class View {
     const r = 0.028 * this.size;
     const geometry = kind === "prismatic" ? new BoxGeometry(1.8 * r, 1.8 * r, 3.4 * r) : new CylinderGeometry(r, r, 3 * r, 28);
     if (kind !== "prismatic") geometry.rotateX(Math.PI / 2);
-    const mesh = new Mesh(geometry, new MeshStandardMaterial({ color: colour("--joint"), roughness: 0.5 }));
+    const material = new MeshStandardMaterial({ color: colour("--joint"), roughness: 0.5 });
+    this.axes.push({ joint: j, material });
+    const mesh = new Mesh(geometry, material);
     mesh.userData.joint = j;
     this.joints[j].add(mesh);
     this.solids.push(mesh);
@@ -228,6 +253,33 @@ class View {
       one.scale.setScalar(r);
       two.scale.setScalar(r);
     }
+    if (this.bones.visible) this.bones.geometry.setFromPoints(this.lines(all));
+  }
+
+  /** Lines from joint to joint, and to named frames, in one posture. */
+  lines(all: Matrix4[]): Vector3[] {
+    const at = (j: number | null | undefined) => (j == null ? new Vector3() : new Vector3().setFromMatrixPosition(all[j]));
+    const points = this.robot.joints.flatMap((joint, j) => [at(joint.parent === null ? null : joint.parent - 1), at(j)]);
+    for (const frame of this.drawing.frames) if (frame.joint !== null) points.push(at(frame.joint), placed(frame.position, all[frame.joint]));
+    return points;
+  }
+
+  /** Paths of the tips of all branches through postures. */
+  follow(postures: number[][]) {
+    this.trail.traverse((object) => object instanceof Line && object.geometry.dispose());
+    this.trail.clear();
+    if (postures.length < 2) return;
+    const { joints } = this.robot, parents = new Set(joints.map((joint) => joint.parent));
+    const tips = joints.map((_, j) => j).filter((j) => !parents.has(j + 1)).map((j) => ({ j, end: this.tip(j) }));
+    const all = postures.map((q) => poses(this.robot, q)), material = new LineBasicMaterial({ color: colour("--accent") });
+    for (const { j, end } of tips) this.trail.add(new Line(new BufferGeometry().setFromPoints(all.map((own) => placed(end, own[j]))), material));
+  }
+
+  /** Where a last link ends, in its own frame: at a named frame, else at the end of its capsule, else at its joint. */
+  tip(j: number): number[] {
+    const frame = [...this.drawing.frames].reverse().find((own) => own.joint === j);
+    const capsule = this.drawing.capsules.find((own) => own.joint === j && own.b.joint === j);
+    return frame?.position ?? capsule?.b.p ?? [0, 0, 0];
   }
 
   surround(floor: number | null | undefined, boxes: number[][][][]) {
@@ -252,13 +304,8 @@ class View {
     this.ghosts.traverse((object) => object instanceof LineSegments && object.geometry.dispose());
     this.ghosts.clear();
     const material = new LineBasicMaterial({ color: colour("--lit"), transparent: true, opacity: postures.length > 1 ? 0.45 : 0.9, depthTest: false });
-    const ends = this.drawing.frames.filter((frame) => frame.joint !== null);
     for (const q of postures) {
-      const all = poses(this.robot, q), points: Vector3[] = [];
-      const at = (j: number | null | undefined) => (j == null ? new Vector3() : new Vector3().setFromMatrixPosition(all[j]));
-      this.robot.joints.forEach((joint, j) => points.push(at(joint.parent === null ? null : joint.parent - 1), at(j)));
-      for (const frame of ends) points.push(at(frame.joint), new Vector3(...(frame.position as [number, number, number])).applyMatrix4(all[frame.joint!]));
-      const lines = new LineSegments(new BufferGeometry().setFromPoints(points), material);
+      const lines = new LineSegments(new BufferGeometry().setFromPoints(this.lines(poses(this.robot, q))), material);
       lines.renderOrder = 1;
       this.ghosts.add(lines);
     }
@@ -283,13 +330,28 @@ class View {
     }
   }
 
-  light(lit: Set<number>) {
+  light(lit: Set<number>, paint: (number | null)[]) {
+    const full = new Color(colour("--residual"));
     for (const { joint, material } of this.parts) {
       const on = joint !== null && lit.has(joint);
       material.color.set(colour(on ? "--lit" : joint === null ? "--link-base" : "--link"));
+      if (!on && joint !== null) material.color.lerp(full, paint[joint] ?? 0);
       material.emissive.set(on ? colour("--lit") : "#000");
       material.emissiveIntensity = on ? 0.35 : 0;
     }
+    for (const { joint, material } of this.axes) material.color.set(colour("--joint")).lerp(full, paint[joint] ?? 0);
+  }
+
+  /** Links as they are, as glass, or as lines from joint to joint. */
+  shape(shapes: Shapes) {
+    for (const { material } of this.parts) {
+      material.visible = shapes !== "off";
+      material.transparent = shapes === "transparent";
+      material.opacity = shapes === "transparent" ? GLASS : 1;
+      material.depthWrite = shapes === "on";
+      material.needsUpdate = true;
+    }
+    this.bones.visible = shapes !== "on";
   }
 
   show(frames: boolean, masses: boolean, capsules: boolean) {
@@ -298,33 +360,61 @@ class View {
     this.capsules.filter((c) => !c.thin).forEach((c) => (c.group.visible = capsules));
   }
 
-  look(postures: number[][], around: number[][]) {
-    const near = around.map((p) => new Vector3(p[0], p[1], p[2])).filter((p) => p.length() < 2 * this.size);
-    const bounds = new Box3(), corners: Vector3[] = [...near];
-    for (const q of postures) {
-      this.place(poses(this.robot, q));
+  /** Corners of all shapes in some postures, and places around them. */
+  corners(postures: Matrix4[][], around: number[][] = []): Vector3[] {
+    const found = around.map((p) => new Vector3(p[0], p[1], p[2])).filter((p) => p.length() < 2 * this.size);
+    for (const all of postures) {
+      this.place(all);
       this.scene.updateMatrixWorld(true);
-      for (const solid of this.solids) {
-        const { min, max } = new Box3().setFromObject(solid);
-        for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) corners.push(new Vector3(x, y, z));
+      for (const solid of this.solids as Mesh[]) {
+        if (!solid.geometry.boundingBox) solid.geometry.computeBoundingBox();
+        const { min, max } = solid.geometry.boundingBox as Box3;
+        for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) found.push(new Vector3(x, y, z).applyMatrix4(solid.matrixWorld));
       }
     }
-    const centre = bounds.setFromPoints(corners).getCenter(new Vector3());
-    const distance = this.far(corners, centre);
-    this.controls.target.copy(centre);
-    this.camera.position.copy(centre).addScaledVector(FROM, distance);
+    return found;
+  }
+
+  /** Fill the picture with points, seen from a direction. */
+  frame(points: Vector3[], from: Vector3) {
+    this.framed = { points, from };
+    const right = new Vector3(0, 0, 1).cross(from).normalize(), above = from.clone().cross(right);
+    const centre = new Box3().setFromPoints(points).getCenter(new Vector3());
+    let distance = 0;
+    for (let round = 0; round < 4; round++) {
+      distance = this.far(points, centre, from, right, above);
+      const seen = points.map((p) => {
+        const v = p.clone().sub(centre), depth = distance - v.dot(from);
+        return [v.dot(right) / depth, v.dot(above) / depth];
+      });
+      const middle = [0, 1].map((k) => seen.reduce((m, own) => Math.max(m, own[k]), -Infinity) + seen.reduce((m, own) => Math.min(m, own[k]), Infinity));
+      centre.addScaledVector(right, 0.5 * middle[0] * distance).addScaledVector(above, 0.5 * middle[1] * distance);
+    }
+    this.stand(centre.clone().addScaledVector(from, this.far(points, centre, from, right, above)), centre);
+  }
+
+  /** Put the camera somewhere. */
+  stand(at: Vector3, target: Vector3) {
+    const distance = at.distanceTo(target);
+    this.controls.target.copy(target);
+    this.camera.position.copy(at);
     this.camera.near = distance / 100;
     this.camera.far = distance * 20;
     this.camera.updateProjectionMatrix();
     this.controls.update();
+    this.draw();
   }
 
   /** How far from the centre the camera must stand for points to fill its picture, but for a margin. */
-  far(points: Vector3[], centre: Vector3): number {
-    const right = new Vector3(0, 0, 1).cross(FROM).normalize(), above = FROM.clone().cross(right);
+  far(points: Vector3[], centre: Vector3, from: Vector3, right: Vector3, above: Vector3): number {
     const tall = Math.tan((this.camera.fov * Math.PI) / 360) * FILLED, wide = tall * (this.canvas.clientWidth / this.canvas.clientHeight || 1);
-    const needed = (p: Vector3) => p.dot(FROM) + Math.max(Math.abs(p.dot(above)) / tall, Math.abs(p.dot(right)) / wide);
-    return points.reduce((found, point) => Math.max(found, needed(point.clone().sub(centre))), 1.2 * this.size);
+    const needed = (p: Vector3) => p.dot(from) + Math.max(Math.abs(p.dot(above)) / tall, Math.abs(p.dot(right)) / wide);
+    return points.reduce((found, point) => Math.max(found, needed(point.clone().sub(centre))), 0.1 * this.size);
+  }
+
+  /** Where the camera stands and looks, in words of an address. */
+  whereabouts(): string {
+    return [...this.camera.position.toArray(), ...this.controls.target.toArray()].map((x) => String(Number(x.toFixed(3)))).join(" ");
   }
 
   resize(width: number, height: number) {
@@ -332,6 +422,7 @@ class View {
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
+    if (this.framed) this.frame(this.framed.points, this.framed.from);
     this.draw();
   }
 
@@ -367,7 +458,7 @@ class View {
     window.clearTimeout(this.resting);
     this.controls.dispose();
     this.scene.traverse((object) => {
-      if (object instanceof Mesh || object instanceof LineSegments) object.geometry.dispose();
+      if (object instanceof Mesh || object instanceof Line) object.geometry.dispose();
     });
     this.renderer.dispose();
   }
@@ -381,6 +472,9 @@ export function Scene(props: SceneProps) {
   const [dark, setDark] = useState(window.matchMedia("(prefers-color-scheme: dark)").matches);
   const lit = props.lit;
   const fitTo = useRef(props.fitTo), boxes = useRef(props.boxes), arrows = useRef(props.arrows);
+  const home = useRef<Vector3[]>([]), stood = useRef<string | null>(null), told = useRef(props.onCamera), now = useRef(q);
+  told.current = props.onCamera;
+  now.current = q;
   const litKey = useMemo(() => [...(lit ?? [])].join(","), [lit]);
 
   useEffect(() => {
@@ -401,7 +495,12 @@ export function Scene(props: SceneProps) {
       return;
     }
     view.current = made;
-    made.look(fitTo.current?.length ? fitTo.current : [drawing.start], [...(boxes.current?.flat(2) ?? []), ...(arrows.current ?? []).flatMap(({ from, way }) => [0, 1].map((end) => from.map((x, k) => (x ?? 0) + end * (way[k] ?? 0))))]);
+    home.current = made.corners((fitTo.current?.length ? fitTo.current : [drawing.start]).map((own) => poses(robot, own)), [...(boxes.current?.flat(2) ?? []), ...(arrows.current ?? []).flatMap(({ from, way }) => [0, 1].map((end) => from.map((x, k) => (x ?? 0) + end * (way[k] ?? 0))))]);
+    stood.current = null;
+    made.controls.addEventListener("end", () => {
+      stood.current = made.whereabouts();
+      told.current?.(stood.current);
+    });
     const resize = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
     resize.observe(element);
     return () => {
@@ -432,10 +531,43 @@ export function Scene(props: SceneProps) {
   }, [robot, drawing, q, dark]);
 
   useEffect(() => {
-    view.current?.light(lit ?? new Set());
+    const made = view.current, camera = props.camera ?? "3-D";
+    if (!made || camera === stood.current) return;
+    stood.current = camera;
+    const numbers = camera.split(" ").map(Number);
+    if (PRESETS[camera] || numbers.length !== 6 || !numbers.every(Number.isFinite)) made.frame(home.current, PRESETS[camera] ?? PRESETS["3-D"]);
+    else {
+      made.framed = null;
+      made.stand(new Vector3(...(numbers.slice(0, 3) as [number, number, number])), new Vector3(...(numbers.slice(3) as [number, number, number])));
+    }
+  }, [props.camera, robot, drawing, dark]);
+
+  useEffect(() => {
+    const made = view.current;
+    if (!made || !props.closer) return;
+    const from = made.camera.position.clone().sub(made.controls.target).normalize();
+    made.frame(made.corners(drawing.has_loops ? [made.joints.map((joint) => joint.matrix.clone())] : [poses(robot, now.current)]), from);
+    stood.current = made.whereabouts();
+    told.current?.(stood.current);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [props.closer]);
+
+  useEffect(() => {
+    view.current?.light(lit ?? new Set(), props.paint ?? []);
     view.current?.draw();
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [litKey, robot, drawing, dark]);
+  }, [litKey, props.paint, robot, drawing, dark]);
+
+  useEffect(() => {
+    view.current?.shape(props.shapes ?? "on");
+    if (!drawing.has_loops) view.current?.place(poses(robot, now.current));
+    view.current?.draw();
+  }, [props.shapes, robot, drawing, dark]);
+
+  useEffect(() => {
+    view.current?.follow(drawing.has_loops ? [] : (props.trail ?? []));
+    view.current?.draw();
+  }, [props.trail, robot, drawing, dark]);
 
   useEffect(() => {
     view.current?.show(props.showFrames ?? true, props.showMasses ?? false, props.showCapsules ?? false);

@@ -1,10 +1,11 @@
-import { useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import type { ControlSettings } from "../options";
 import { Empty, JobLine, Panel, SelectField, shown, Stale } from "../parts/bits";
+import { useLook } from "../parts/look";
 import { JobFields } from "../parts/options";
-import { PlayerBar, usePlayer } from "../parts/player";
+import { ClockContext, PlayerBar, usePlayer } from "../parts/player";
 import { Plot } from "../parts/plot";
-import { Scene } from "../parts/scene";
+import { Stage } from "../parts/stage";
 import { DataTable, numbers, Segment } from "../parts/table";
 import { modelChoices, useRobotView, useRuns, useStudio } from "../studio";
 import type { ControlRun, ControlView } from "../types";
@@ -55,7 +56,7 @@ export default function ControlStep() {
 }
 
 function Followed({ view }: { view: ControlView }) {
-  const [chosen, setChosen] = useState(view.runs[0].name);
+  const [chosen, setChosen] = useLook("controller", view.runs[0].name);
   const run = view.runs.find((one) => one.name === chosen) ?? view.runs[0];
   const tracking = view.runs.filter((one) => one.kind === "tracking");
   return (
@@ -87,28 +88,29 @@ function Followed({ view }: { view: ControlView }) {
 function Run({ view, run }: { view: ControlView; run: ControlRun }) {
   const player = usePlayer(run.t);
   const { frame } = player;
-  const fitTo = useMemo(() => run.q.filter((_, k) => k % 20 === 0), [run]);
+  const fitTo = useMemo(() => run.q.filter((_, k) => k % 6 === 0), [run]);
   const ghosts = useMemo(() => (run.reference ? [run.reference[frame]] : []), [run, frame]);
   return (
-    <>
-      <div className="stage inset below">
-        <Scene robot={view.robot} drawing={view.drawing} q={run.q[frame]} fitTo={fitTo} ghosts={ghosts} showFrames={false} label={`${run.name}: the arm on its way`} />
-        {run.reference && <p className="stage-label">orange line: reference</p>}
+    <ClockContext.Provider value={player.clock}>
+      <div className="beside">
+        <div>
+          <Stage className="inset below" robot={view.robot} drawing={view.drawing} q={run.q[frame]} path={run.q} fitTo={fitTo} ghosts={ghosts} showFrames={false} label={`${run.name}: the arm on its way`} words={run.reference && "orange line: reference"} />
+          <PlayerBar t={run.t} player={player} />
+          <p>{run.sentence[0].toUpperCase() + run.sentence.slice(1)}.</p>
+        </div>
+        <RunCurves run={run} />
       </div>
-      <PlayerBar t={run.t} player={player} />
-      <p>{run.sentence[0].toUpperCase() + run.sentence.slice(1)}.</p>
-      {run.curves.map((curves) => (
-        <Plot
-          key={curves.title}
-          title={curves.title}
-          unit={curves.unit}
-          t={curves.t}
-          height={190}
-          group={`control-${run.name}`}
-          mark={run.t[frame]}
-          series={curves.values.map((values, k) => ({ label: curves.labels[k], values, colour: COLOURS[k % COLOURS.length] }))}
-        />
-      ))}
-    </>
+    </ClockContext.Provider>
   );
 }
+
+const RunCurves = memo(function RunCurves({ run }: { run: ControlRun }) {
+  const drawn = useMemo(() => run.curves.map((curves) => curves.values.map((values, k) => ({ label: curves.labels[k], values, colour: COLOURS[k % COLOURS.length] }))), [run]);
+  return (
+    <div>
+      {run.curves.map((curves, k) => (
+        <Plot key={curves.title} title={curves.title} unit={curves.unit} t={curves.t} height={190} group={`control-${run.name}`} series={drawn[k]} />
+      ))}
+    </div>
+  );
+});

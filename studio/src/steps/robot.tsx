@@ -1,13 +1,13 @@
 import { memo, useCallback, useEffect, useMemo, useState } from "react";
-import { putRobot, upload } from "../api";
+import { putRobot } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
+import { MESHES, receivedRobot } from "../parts/files";
 import { ParameterName, Tex } from "../parts/math";
 import { ClassGrid, Sliders } from "../parts/robot";
-import { Scene } from "../parts/scene";
+import { Stage } from "../parts/stage";
 import { useRobotView, useStudio } from "../studio";
 import type { BaseView, NoteData, RobotView } from "../types";
 
-const MESHES = [".stl", ".obj", ".dae"];
 const ENDINGS = [".urdf,.xml,.mjcf,.par,.toml", ...MESHES].join();
 
 export default function RobotStep() {
@@ -44,16 +44,12 @@ function Choose() {
 
   const drop = async (files: File[]) => {
     try {
-      const isMesh = (file: File) => MESHES.some((ending) => file.name.toLowerCase().endsWith(ending));
-      const [robot] = files.filter((file) => !isMesh(file));
-      if (!robot) throw new Error("drop the robot's own file together with its meshes");
-      const meshes: string[] = [];
-      for (const file of files.filter(isMesh)) meshes.push((await upload("mesh", file, project.largest)).key);
-      const made = await upload("robot", robot, project.largest, meshes);
-      await choose({ file: made.key });
+      await receivedRobot(files, project, write);
+      say(null);
     } catch (error) {
       say((error as Error).message);
     }
+    await refresh();
   };
 
   return (
@@ -111,28 +107,25 @@ function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; f
     <div className="split">
       <div className="pane sticky">
         <Panel>
-          <div className="stage">
-            <Scene
-              robot={robot}
-              drawing={drawing}
-              q={q}
-              lit={all}
-              showFrames={show.frames}
-              showMasses={show.masses}
-              showCapsules={show.capsules}
-              onLink={setPointed}
-              label={`${robot.robot} in three dimensions; drag to turn`}
-            />
-            <p className="stage-label">{link ? `${link.number} · ${link.link ?? link.name}` : "drag to turn, scroll to zoom"}</p>
-          </div>
-          <div className="toggles">
+          <Stage
+            robot={robot}
+            drawing={drawing}
+            q={q}
+            lit={all}
+            showFrames={show.frames}
+            showMasses={show.masses}
+            showCapsules={show.capsules}
+            onLink={setPointed}
+            label={`${robot.robot} in three dimensions; drag to turn`}
+            words={link ? `${link.number} · ${link.link ?? link.name}` : "drag to turn, scroll to zoom"}
+          >
             <CheckField label="frames" value={show.frames} onChange={(frames) => setShow({ ...show, frames })} />
             <CheckField label="centres of mass" value={show.masses} onChange={(masses) => setShow({ ...show, masses })} />
             <CheckField label="capsules" value={show.capsules} onChange={(capsules) => setShow({ ...show, capsules })} />
             <button type="button" className="plain" onClick={() => setQ(drawing.start)}>
               Reset posture
             </button>
-          </div>
+          </Stage>
           <Sliders joints={robot.joints} names={robot.coordinates} q={q} onChange={setQ} onPoint={setPointed} />
         </Panel>
       </div>

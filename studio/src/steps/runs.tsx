@@ -1,110 +1,183 @@
-import { useMemo, useState } from "react";
+import { Fragment, type ReactNode, useEffect, useMemo, useState } from "react";
+import { deleteRun, getView, labelRun } from "../api";
 import { useCampaign } from "../campaign";
-import { duration, Empty, Panel, percent, Scroll, SelectField, shown, units } from "../parts/bits";
-import { EffortsOfTwo, gradeOf, LogChoice, useLogs } from "../parts/efforts";
+import { duration, Empty, LabelForm, Panel, percent, Scroll, shown, Tags, units } from "../parts/bits";
+import { EffortsOfSome, gradeOf, LogChoice, useLogs, verdictLines } from "../parts/efforts";
+import { useLook } from "../parts/look";
 import { ParameterName } from "../parts/names";
-import { useStudio, useView } from "../studio";
-import type { Effect, FitView, Job, JudgedLog } from "../types";
+import { useStudio } from "../studio";
+import type { Effect, FitView, Job, JudgedLog, RunSummary } from "../types";
 
-const SHOWN = ["identify", "calibrate", "excite", "control", "generate", "rehearse", "validate", "fleet"];
-const WORDS: Record<string, string> = { identify: "identification", excite: "motion", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
-const PLACE: Record<string, string> = { identify: "/validate", excite: "/excite", control: "/control" };
+const WORDS: Record<string, string> = { identify: "identification", calibrate: "calibration", excite: "trajectory", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
+const PLACE: Record<string, string> = { identify: "/validate", calibrate: "/calibrate", excite: "/excite", control: "/control" };
+const MOST = 8; // runs side by side: as many as there are colours
+
+const summaryOf = (job: Job) => (job.summary && "robot" in job.summary ? (job.summary as RunSummary) : null);
+const titleOf = (job: Job) => job.title || job.name;
+const robotOf = (job: Job) => summaryOf(job)?.robot ?? job.made_of.robot?.title ?? "";
+/** What was set, and what was found where that was left open. */
+const chosen = (job: Job, key: string, text: string) => (text && summaryOf(job)?.chosen.includes(key) ? `${text} (chosen)` : text);
+const effectsOf = (job: Job) => chosen(job, "effects", summaryOf(job)?.effects.map((word) => word.replaceAll("_", " ")).join(", ") ?? "");
+const cutoffOf = (job: Job) => chosen(job, "cutoff_hz", summaryOf(job)?.cutoff_hz == null ? "" : `${shown(summaryOf(job)!.cutoff_hz, 3)} Hz`);
+const verdictOf = (job: Job) => (job.state !== "done" ? job.state : [job.grade && gradeOf({ grade: job.grade, good: job.grade === "good", reasons: [] }), job.stale.length && "not current"].filter(Boolean).join(", ") || "done");
+
+interface Shown { key: string; title: string; of: (job: Job) => string | number | null; number?: boolean }
+const COLUMNS: Shown[] = [
+  { key: "run", title: "run", of: titleOf },
+  { key: "what", title: "what", of: (job) => WORDS[job.kind] },
+  { key: "robot", title: "robot", of: robotOf },
+  { key: "effects", title: "effects", of: effectsOf },
+  { key: "cutoff", title: "cut-off", of: (job) => summaryOf(job)?.cutoff_hz ?? null },
+  { key: "fitted", title: "fitted", of: (job) => summaryOf(job)?.training ?? null, number: true },
+  { key: "validation", title: "validation", of: (job) => summaryOf(job)?.validation ?? null, number: true },
+  { key: "verdict", title: "verdict", of: verdictOf },
+  { key: "begun", title: "begun", of: (job) => job.started },
+  { key: "took", title: "took", of: (job) => (job.ended ?? Date.now() / 1000) - job.started, number: true },
+];
 
 export default function RunsStep() {
   const { project, path, go } = useStudio();
-  const jobs = project.jobs.filter((job) => SHOWN.includes(job.kind));
-  const fits = jobs.filter((job) => job.kind === "identify" && job.state === "done").map((job) => job.name);
-  const a = fits.includes(path[1]) ? path[1] : fits[1];
-  const b = fits.includes(path[2]) ? path[2] : fits[0];
+  const jobs = project.jobs.filter((job) => job.kind in WORDS);
+  const [find, setFind] = useLook("find", "");
+  const [sort, setSort] = useLook("sort", "-begun");
+  const fits = jobs.filter((job) => (job.kind === "identify" || job.kind === "calibrate") && job.state === "done");
+  const named = path.slice(1).filter((name) => fits.some((job) => job.name === name));
+  const picked = path.length > 1 ? named : fits.slice(0, 2).map((job) => job.name).reverse();
+  const pick = (names: string[]) => go(`/${["runs", ...(names.length ? names : ["none"])].join("/")}${window.location.search}`);
+  const wanted = find.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = (job: Job) => [job.name, ...COLUMNS.slice(0, 4).map((column) => column.of(job)), verdictOf(job), job.sentence, ...(job.tags ?? [])].join(" ").toLowerCase();
+  const rows = sorted(jobs.filter((job) => wanted.every((word) => text(job).includes(word))), sort);
   if (!jobs.length) return <Empty>Nothing has run yet in this folder.</Empty>;
   return (
     <div className="stack">
-      <Panel title="All runs">
+      <Panel
+        title={rows.length === jobs.length ? `All runs` : `${rows.length} of ${jobs.length} runs`}
+        tools={<input type="search" aria-label="Filter runs" placeholder="filter: a word, a tag, a robot" value={find} onChange={(e) => setFind(e.target.value)} />}
+      >
         <Scroll label="All runs">
-          <table>
+          <table className="runs">
             <thead>
               <tr>
-                <th scope="col">run</th>
-                <th scope="col">what</th>
-                <th scope="col">state</th>
-                <th scope="col">begun</th>
-                <th scope="col" className="number">
-                  took
+                <th scope="col">
+                  <span className="hidden">compare</span>
                 </th>
-                <th scope="col">result</th>
+                {COLUMNS.map(({ key, title, number }) => (
+                  <th scope="col" key={key} className={number ? "number" : undefined} aria-sort={sort === key ? "ascending" : sort === `-${key}` ? "descending" : undefined}>
+                    <button type="button" className="plain sort" onClick={() => setSort(sort === key ? `-${key}` : key)}>
+                      {title}
+                      {sort.replace("-", "") === key && <span aria-hidden="true">{sort === key ? " ↑" : " ↓"}</span>}
+                    </button>
+                  </th>
+                ))}
+                <th scope="col">tags</th>
               </tr>
             </thead>
             <tbody>
-              {jobs.map((job) => (
-                <Row key={job.name} job={job} />
+              {rows.map((job) => (
+                <Row key={job.name} job={job} isFit={fits.includes(job)} isPicked={picked.includes(job.name)} pick={(on) => pick(on ? [...picked, job.name].slice(-MOST) : picked.filter((name) => name !== job.name))} />
               ))}
             </tbody>
           </table>
         </Scroll>
+        {fits.length > 1 && <p className="soft">Mark identifications to compare them, up to {MOST}.</p>}
       </Panel>
-      {a && b && (
-        <Panel title="Two side by side">
-          <div className="bar">
-            <SelectField label="first" value={a} options={fits} onChange={(name) => go(`/runs/${name}/${b}`)} />
-            <SelectField label="second" value={b} options={fits} onChange={(name) => go(`/runs/${a}/${name}`)} />
-          </div>
-          <Compared a={a} b={b} />
-        </Panel>
-      )}
+      {picked.length > 1 && <Compared key={picked.join()} jobs={picked.map((name) => fits.find((job) => job.name === name)!)} />}
     </div>
   );
 }
 
-function Row({ job }: { job: Job }) {
-  const { go } = useStudio();
-  const place = job.state === "done" ? PLACE[job.kind] : undefined;
+function sorted(jobs: Job[], sort: string): Job[] {
+  const column = COLUMNS.find(({ key }) => key === sort.replace("-", "")) ?? COLUMNS[8], way = sort.startsWith("-") ? -1 : 1;
+  const compared = (a: string | number | null, b: string | number | null) => (a === null || a === "" ? (b === null || b === "" ? 0 : 1) : b === null || b === "" ? -1 : way * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b))));
+  return [...jobs].sort((a, b) => compared(column.of(a), column.of(b)));
+}
+
+function Row({ job, isFit, isPicked, pick }: { job: Job; isFit: boolean; isPicked: boolean; pick: (on: boolean) => void }) {
+  const { go, refresh, say } = useStudio();
+  const [editing, setEditing] = useState(false);
+  const place = job.state === "done" ? PLACE[job.kind] : undefined, summary = summaryOf(job);
+  const done = async (what: Promise<unknown>) => {
+    try {
+      await what;
+      setEditing(false);
+    } catch (error) {
+      say((error as Error).message);
+    }
+    await refresh();
+  };
+  const dot = job.stale.length ? "stale" : job.state === "done" || job.state === "running" ? job.state : "failed";
   return (
-    <tr>
-      <th scope="row" className="whole">
-        {place ? (
-          <a
-            href={`${place}/${job.name}`}
-            onClick={(e) => {
-              e.preventDefault();
-              go(`${place}/${job.name}`);
-            }}
-          >
-            {job.name}
-          </a>
-        ) : (
-          job.name
-        )}
-      </th>
-      <td>{WORDS[job.kind]}</td>
-      <td>
-        <span className="state">
-          <i className={`dot ${job.stale.length ? "stale" : job.state === "done" || job.state === "running" ? job.state : "failed"}`} aria-hidden="true" />
-          {job.stale.length ? "not current" : job.state}
-        </span>
-      </td>
-      <td className="whole">{new Date(1000 * job.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" })}</td>
-      <td className="number">{duration(job)}</td>
-      <td className="sentence">
-        {job.state === "running" ? job.step : job.sentence}
-        {job.stale.length > 0 && <span className="soft"> ({job.stale.join("; ")})</span>}
-      </td>
-    </tr>
+    <>
+      <tr>
+        <td>{isFit && <input type="checkbox" aria-label={`compare ${titleOf(job)}`} checked={isPicked} onChange={(e) => pick(e.target.checked)} />}</td>
+        <th scope="row" className="whole">
+          {place ? (
+            <a
+              href={`${place}/${job.name}`}
+              onClick={(e) => {
+                e.preventDefault();
+                go(`${place}/${job.name}`);
+              }}
+            >
+              {titleOf(job)}
+            </a>
+          ) : (
+            titleOf(job)
+          )}
+          {job.title && <small className="soft"> {job.name}</small>}
+        </th>
+        <td>{WORDS[job.kind]}</td>
+        <td>{robotOf(job)}</td>
+        <td className="effects">{effectsOf(job)}</td>
+        <td className="whole">{cutoffOf(job)}</td>
+        <td className="number">{summary ? percent(summary.training) : ""}</td>
+        <td className="number">{summary ? percent(summary.validation) : ""}</td>
+        <td title={[summary?.predicts, summary?.knows, job.sentence, ...job.stale].filter(Boolean).join("; ")}>
+          <span className="state">
+            <i className={`dot ${dot}`} aria-hidden="true" />
+            {verdictOf(job)}
+          </span>
+        </td>
+        <td className="whole">{new Date(1000 * job.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" })}</td>
+        <td className="number">{duration(job)}</td>
+        <td className="whole">
+          <Tags tags={job.tags} />{" "}
+          {job.state !== "running" && (
+            <button type="button" className="plain" aria-expanded={editing} aria-label={`Edit ${titleOf(job)}: name, tags, delete`} onClick={() => setEditing(!editing)}>
+              Edit
+            </button>
+          )}
+        </td>
+      </tr>
+      {editing && (
+        <tr>
+          <td />
+          <td colSpan={COLUMNS.length + 1}>
+            <LabelForm what={job.name} title={titleOf(job)} own={job.name} tags={job.tags ?? []} onSave={(title, tags) => void done(labelRun(job.name, title, tags))} onDelete={() => void done(deleteRun(job.name))} danger={["Delete", "Delete with its files"]} />
+            <p className="soft">
+              {job.sentence}
+              {job.stale.length > 0 && ` (${job.stale.join("; ")})`}
+            </p>
+          </td>
+        </tr>
+      )}
+    </>
   );
 }
 
-/** Curves of a log that both runs have. */
-function CurvesOfTwo({ views, names }: { views: [FitView, FitView]; names: [string, string] }) {
-  const [one, two] = views;
-  const shared = one.logs.filter((log) => log.t.length && log.curves.predicted.length === one.joints.length && two.logs.some((other) => other.log === log.log && other.t.length && other.curves.predicted.length === one.joints.length));
-  const [log, options, chosen, choose] = useLogs(shared);
-  const other = two.logs.find((own) => own.log === log?.log);
-  const pair = useMemo<[JudgedLog, JudgedLog] | null>(() => (log && other ? [log, other] : null), [log, other]);
-  if (!pair) return null;
+/** Curves of a log that all runs have. */
+function CurvesOfSome({ views, names }: { views: FitView[]; names: string[] }) {
+  const [one, ...others] = views;
+  const isDrawn = (log: JudgedLog) => log.t.length > 0 && log.curves.predicted.length === one.joints.length;
+  const shared = useMemo(() => one.logs.filter((log) => isDrawn(log) && others.every((view) => view.logs.some((other) => other.log === log.log && isDrawn(other)))), [views]); // eslint-disable-line react-hooks/exhaustive-deps
+  const [log, options, own, choose] = useLogs(shared);
+  const all = useMemo(() => (log ? [log, ...others.map((view) => view.logs.find((other) => other.log === log.log)!)] : null), [log, views]); // eslint-disable-line react-hooks/exhaustive-deps
+  if (!all) return null;
   return (
     <>
-      <h3>Efforts as both predict them</h3>
-      <LogChoice options={options} value={chosen} onChange={choose} />
-      <EffortsOfTwo logs={pair} titles={names} joints={one.joints} group={names.join()} />
+      <h3>{names.length === 2 ? "Efforts as both predict them" : "Efforts as all predict them"}</h3>
+      <LogChoice options={options} value={own} onChange={choose} />
+      <EffortsOfSome logs={all} titles={names} joints={one.joints} group={names.join()} />
     </>
   );
 }
@@ -124,115 +197,151 @@ function holm(names: string[], chanceOf: (name: string) => number): string[] {
   return names.filter((name) => found.has(name));
 }
 
-const Sides = ({ names, className }: { names: string[]; className: string }) =>
-  names.map((name, k) => (
-    <th key={k} scope="col" className={className}>
-      {name}
-    </th>
-  ));
+/** Views of some runs, once all of them are here. */
+function useViews(jobs: Job[]): FitView[] | null {
+  const { say } = useStudio();
+  const [views, setViews] = useState<FitView[] | null>(null);
+  const key = jobs.map((job) => job.name).join();
+  useEffect(() => {
+    let wanted = true;
+    Promise.all(key.split(",").map((name) => getView<FitView>(name))).then(
+      (found) => wanted && setViews(found),
+      (error: Error) => wanted && say(error.message),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [key, say]);
+  return views;
+}
 
-function Compared({ a, b }: { a: string; b: string }) {
+function Compared({ jobs }: { jobs: Job[] }) {
   const { go } = useStudio();
   const { take } = useCampaign();
-  const one = useView<FitView>(a), two = useView<FitView>(b);
-  const [all, setAll] = useState(false);
-  if (!one || !two) return null;
-  const values = new Map(one.parameters.map((p) => [p.name, p]));
-  const others = new Map(two.parameters.map((p) => [p.name, p]));
-  const names = [...new Set([...values.keys(), ...others.keys()])];
-  const off = (name: string) => {
-    const x = values.get(name), y = others.get(name);
-    if (!x || !y) return Infinity;
-    return Math.abs(x.value - y.value) / Math.hypot(x.deviation ?? 0, y.deviation ?? 0);
-  };
-  const shared = names.filter((name) => Number.isFinite(off(name)));
-  const alone = names.length - shared.length;
-  const differing = holm(shared, (name) => chance(off(name)));
-  const shownNames = all ? names : differing;
+  const views = useViews(jobs), names = useMemo(() => jobs.map(titleOf), [jobs.map(titleOf).join()]); // eslint-disable-line react-hooks/exhaustive-deps
+  if (!views) return null;
   const back = async (run: string) => {
     await take(run);
     go("/identify");
   };
-  const rows: [string, (view: FitView) => string][] = [
-    ["verdict", (v) => gradeOf(v.result.verdict)],
-    ["residual, fitted", (v) => percent(v.result.training.relative)],
-    ["residual, unseen", (v) => (v.result.validation.length ? percent(Math.max(...v.result.validation.map((r) => r.relative))) : "–")],
-    ["estimator", (v) => v.result.estimator],
-    ["parameters", (v) => String(v.parameters.length)],
-    ["condition number", (v) => shown(v.result.condition, 3)],
-    ["effects", (v) => (v.campaign?.model?.effects as Effect[] | null | undefined)?.map((e) => (typeof e === "string" ? e : String(e.kind))).join(", ") ?? "chosen"],
-    ["low-pass", (v) => (typeof v.campaign?.filter?.cutoff_hz === "number" ? `${v.campaign.filter.cutoff_hz} Hz` : "chosen")],
-    ...one.joints.map((joint, j) => [`fitted, ${joint}`, (v: FitView) => percent(v.result.training.per_joint[j]?.relative)] as [string, (view: FitView) => string]),
+  const stated = (view: FitView) => (view.campaign?.model?.effects as Effect[] | null | undefined)?.map((e) => (typeof e === "string" ? e : String(e.kind))).join(", ");
+  const line = (k: number) => (_: Job, view: FitView) => verdictLines(view.result.verdict)[k][1];
+  const rows: [string, (job: Job, view: FitView) => string][] = [
+    ["verdict", (_, v) => gradeOf(v.result.verdict)],
+    ["predicts efforts", line(0)],
+    ["parameter accuracy", line(1)],
+    ["robot", (job, v) => robotOf(job) || v.result.robot],
+    ["residual, fitted", (_, v) => percent(v.result.training.relative)],
+    ["residual, validation", (_, v) => (v.result.validation.length ? percent(Math.max(...v.result.validation.map((r) => r.relative))) : "–")],
+    ["estimator", (_, v) => v.result.estimator],
+    ["parameters", (_, v) => String(v.parameters.length)],
+    ["condition number", (_, v) => shown(v.result.condition, 3)],
+    ["effects", (job, v) => effectsOf(job) || (stated(v) ?? "chosen")],
+    ["low-pass", (job, v) => cutoffOf(job) || (typeof v.campaign?.filter?.cutoff_hz === "number" ? `${v.campaign.filter.cutoff_hz} Hz` : "chosen")],
+    ...views[0].joints.map((joint, j) => [`fitted, ${joint}`, (_: Job, v: FitView) => percent(v.result.training.per_joint[j]?.relative)] as [string, (job: Job, view: FitView) => string]),
   ];
+  const cells = (render: (k: number) => ReactNode, className?: string) => jobs.map((job, k) => <Fragment key={job.name}>{<td className={className}>{render(k)}</td>}</Fragment>);
   return (
-    <>
-      <Scroll label="Two runs">
+    <Panel title={jobs.length === 2 ? "Two side by side" : `${jobs.length} side by side`}>
+      <Scroll label="Runs side by side">
         <table>
           <thead>
             <tr>
               <th scope="col">
                 <span className="hidden">what</span>
               </th>
-              <Sides names={[a, b]} className="whole" />
+              {names.map((name, k) => (
+                <th key={k} scope="col" className="whole">
+                  {name}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
-            {rows.map(([title, value]) => (
-              <tr key={title} className={value(one) === value(two) ? undefined : "touched"}>
-                <th scope="row">{title}</th>
-                <td>{value(one)}</td>
-                <td>{value(two)}</td>
-              </tr>
-            ))}
+            {rows.map(([title, value]) => {
+              const all = jobs.map((job, k) => value(job, views[k]));
+              return (
+                <tr key={title} className={all.every((text) => text === all[0]) ? undefined : "touched"}>
+                  <th scope="row">{title}</th>
+                  {cells((k) => all[k])}
+                </tr>
+              );
+            })}
             <tr>
               <th scope="row">go back to its choices</th>
-              {[one, two].map((view, k) => (
-                <td key={k}>
-                  <button type="button" className="whole" onClick={() => void back([a, b][k])} disabled={!view.campaign}>
-                    Use again
-                  </button>
-                </td>
+              {cells((k) => (
+                <button type="button" className="whole" onClick={() => void back(jobs[k].name)} disabled={!views[k].campaign}>
+                  Use again
+                </button>
               ))}
             </tr>
           </tbody>
         </table>
       </Scroll>
-      <CurvesOfTwo views={[one, two]} names={[a, b]} />
+      <CurvesOfSome views={views} names={names} />
+      <ValuesOfSome views={views} names={names} />
+    </Panel>
+  );
+}
+
+/** Values that differ between any two of the runs, or all of them. */
+function ValuesOfSome({ views, names }: { views: FitView[]; names: string[] }) {
+  const [all, setAll] = useState(false);
+  const known = useMemo(() => views.map((view) => new Map(view.parameters.map((p) => [p.name, p]))), [views]);
+  const parameters = [...new Set(known.flatMap((own) => [...own.keys()]))];
+  const off = (name: string) => {
+    const own = known.map((values) => values.get(name));
+    if (own.some((p) => !p)) return Infinity;
+    return Math.max(...own.flatMap((x, k) => own.slice(k + 1).map((y) => Math.abs(x!.value - y!.value) / Math.hypot(x!.deviation ?? 0, y!.deviation ?? 0))));
+  };
+  const shared = parameters.filter((name) => Number.isFinite(off(name))), alone = parameters.length - shared.length;
+  const pairs = (names.length * (names.length - 1)) / 2; // every pair is a test
+  const differing = holm(shared, (name) => Math.min(1, pairs * chance(off(name))));
+  const listed = all ? parameters : differing;
+  return (
+    <>
       <h3>
         {differing.length} of {shared.length} values differ (5 % by Holm over all of them)
-        {alone > 0 && `, ${alone} ${alone === 1 ? "is" : "are"} in one run only`}{" "}
+        {alone > 0 && `, ${alone} ${alone === 1 ? "is" : "are"} not in all runs`}{" "}
         <button type="button" className="plain" onClick={() => setAll(!all)}>
           {all ? "Only those" : "Show all"}
         </button>
       </h3>
-      {shownNames.length > 0 && (
-        <Scroll label="Values of two runs">
+      {listed.length > 0 && (
+        <Scroll label="Values of the runs" tall>
           <table>
             <thead>
               <tr>
                 <th scope="col">parameter</th>
-                <Sides names={[a, b]} className="number" />
+                {names.map((name, k) => (
+                  <th key={k} scope="col" className="number">
+                    {name}
+                  </th>
+                ))}
                 <th scope="col" className="number">
-                  difference in deviations
+                  largest difference in deviations
                 </th>
                 <th scope="col">unit</th>
               </tr>
             </thead>
             <tbody>
-              {shownNames.map((name) => {
-                const x = values.get(name), y = others.get(name);
-                return (
-                  <tr key={name}>
-                    <th scope="row">
-                      <ParameterName name={name} />
-                    </th>
-                    <td className="number">{x ? `${shown(x.value)} ± ${shown(x.deviation, 2)}` : "–"}</td>
-                    <td className="number">{y ? `${shown(y.value)} ± ${shown(y.deviation, 2)}` : "–"}</td>
-                    <td className="number">{Number.isFinite(off(name)) ? shown(off(name), 2) : "–"}</td>
-                    <td className="unit">{units((x ?? y)?.unit ?? "")}</td>
-                  </tr>
-                );
-              })}
+              {listed.map((name) => (
+                <tr key={name}>
+                  <th scope="row">
+                    <ParameterName name={name} />
+                  </th>
+                  {known.map((values, k) => {
+                    const p = values.get(name);
+                    return (
+                      <td key={k} className="number">
+                        {p ? `${shown(p.value)} ± ${shown(p.deviation, 2)}` : "–"}
+                      </td>
+                    );
+                  })}
+                  <td className="number">{Number.isFinite(off(name)) ? shown(off(name), 2) : "–"}</td>
+                  <td className="unit">{units(known.find((values) => values.has(name))?.get(name)?.unit ?? "")}</td>
+                </tr>
+              ))}
             </tbody>
           </table>
         </Scroll>

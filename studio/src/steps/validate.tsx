@@ -9,7 +9,7 @@ export default function ValidateStep() {
   if (!name || !job) return <Empty>No identification yet; run one in the step Identify.</Empty>;
   return (
     <>
-      <div className="bar">
+      <div className="bar titled">
         <SelectField label="Run" value={name} options={runs.map((one) => one.name)} names={Object.fromEntries(runs.map((one) => [one.name, one.stale.length ? `${one.name}, ${one.stale[0]}` : one.name]))} onChange={(run) => go(`/validate/${run}`)} />
         <a className="button" href={`/api/jobs/${name}/pages/report`} target="_blank" rel="noreferrer">
           Report as a page

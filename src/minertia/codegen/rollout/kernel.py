@@ -20,7 +20,17 @@ from minertia.codegen.rollout.effects import EffectAt, GroupEffects
 from minertia.codegen.rollout.floor import FloorUnder
 from minertia.codegen.rollout.plain import Diverged, PlainLoop
 from minertia.codegen.rollout.programs import slopes_program, terms_program
-from minertia.codegen.rollout.task import AT_JOINTS, KINDS, OF_SPRINGS, LoopCommand, LoopValues, Rollout, Springs
+from minertia.codegen.rollout.task import (
+    AT_JOINTS,
+    KINDS,
+    OF_DUTY,
+    OF_SPRINGS,
+    LoopCommand,
+    LoopValues,
+    Rollout,
+    Springs,
+    Supply,
+)
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError
 from minertia.robot.effects import BY_SYMBOL
@@ -29,6 +39,7 @@ from minertia.robot.robot import Robot
 MOST = 64  # joints of a group, as servo.c has it
 FUNCTIONS = ("terms", "slopes", "efforts", "rubbing")  # generated ones that the compiled loop calls
 OF_EFFECTS = ("e", "c", "at", "inertia", "loaded")
+OF_SUPPLY = ("gain", "room", "on")
 CLOSE = 1e-9  # between compiled and NumPy, over some steps
 
 
@@ -45,6 +56,7 @@ class _Loop(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in (*FUNCTIONS, *AT_JOINTS, *OF_EFFECTS, "x", "q0", "v0")),
         *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
         *((name, ctypes.c_void_p) for name in ("cj", "dj", "rj", "at_link", "at_motor", "sees")),
+        *((name, ctypes.c_void_p) for name in (*OF_SUPPLY, "u_s", "share", "curve")),
     )
 
 
@@ -136,7 +148,11 @@ def _run_compiled(
     place = np.array([j for _, j in task.unknowns], dtype=np.int32)
     kept: dict[str, Any] = {name: _numbers(getattr(x, name)) for name in AT_JOINTS}
     kept |= {name: _numbers(getattr(task, name)) for name in ("q0", "v0")} | {"x": _numbers(x.links)}
-    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d")}
+    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d", "u_s")} | {
+        "share": x.share,
+        "curve": x.curve,
+    }
+    given |= {name: getattr(task.command.supply, name, None) for name in OF_SUPPLY}
     kept |= {name: _numbers(values) for name, values in given.items() if values is not None}
     kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
     kept |= _elastic(x)
@@ -174,16 +190,18 @@ SLOW = {"velocity": 0.5, "rest": 0.1, "middle": 0.3}
 
 def _loop_fault(library: ctypes.CDLL) -> str:
     """Compare the compiled simulation with NumPy, on two joints with all effects; return its fault, "" if none."""
-    for effort_delay, is_euler, sees, symbols in (
-        (None, False, (), TRIED),
-        (0.013, False, (0, 0), TRIED),
-        (None, True, (), TRIED),
-        (None, False, (0, 0), TRIED),
-        (None, False, (), (*TRIED, "FCT", "FVC", "FCP")),
+    for effort_delay, is_euler, sees, symbols, is_driven in (
+        (None, False, (), TRIED, False),
+        (0.013, False, (0, 0), TRIED, False),
+        (None, True, (), TRIED, False),
+        (None, False, (0, 0), TRIED, False),
+        (None, False, (), (*TRIED, "FCT", "FVC", "FCP"), False),
+        (None, False, (), TRIED, True),
     ):
         effects = GroupEffects(2, tuple(EffectAt(s, j, BY_SYMBOL[s].filled(SLOW)[0]) for s in symbols for j in (0, 1)))
         task = _trial(effort_delay, effects)
         task = replace(task, values=replace(task.values, is_euler=is_euler, sees=sees))
+        task = _driven(task) if is_driven else task
         programs = effects.programs.efforts, effects.programs.slopes
         efforts, rubbing = (_on_numpy(program) for program in programs)
         wanted = PlainLoop(task, _terms, _slopes, effects, (efforts, rubbing)).run()
@@ -212,9 +230,23 @@ def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
         springs=Springs((0,), (1,), np.array([0.2]), np.array([0.3]), np.array([0.4])),
     )  # fmt: skip
     unknowns = tuple(("effect", k) for k in range(len(effects.all)))
-    unknowns += tuple((kind, j) for kind in KINDS[2:] if kind not in ("delay", *OF_SPRINGS) for j in range(2))
+    own = [kind for kind in KINDS[2:] if kind not in ("delay", *OF_SPRINGS, *OF_DUTY)]
+    unknowns += tuple((kind, j) for kind in own for j in range(2))
     unknowns += tuple((kind, 0) for kind in OF_SPRINGS)
     return Rollout(values, LoopCommand(u, -slope), 0.005, 4, 0.1 * two, 0 * two, (*unknowns, ("delay", 0)))
+
+
+def _driven(task: Rollout) -> Rollout:
+    """The test rollout with motors that are driven by their duty, of which one is switched off on the way."""
+    steps, two = task.steps, np.ones(2)
+    gain, room, on = (np.tile(row, (steps, 1)) for row in ([1.5, 1.0], [0.4, 9.0], [1.0, 1.0]))
+    for rows in (gain, room, on):
+        rows[steps // 2 : steps // 2 + 40, 0] = 0.0
+    command = replace(task.command, u_s=0.1 * task.command.u, supply=Supply(gain, room, on))
+    values = replace(task.values, is_voltage=True, share=0.4 * two, curve=0.2 * two, ki=0 * two)
+    unknowns = tuple(one for one in task.unknowns if one[0] != "ki")
+    more = tuple((kind, j) for kind in OF_DUTY for j in range(2))
+    return replace(task, values=values, command=command, unknowns=(*unknowns, *more))
 
 
 def _terms(q: Array, qd: Array) -> tuple[Array, Array]:

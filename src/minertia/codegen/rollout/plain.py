@@ -175,12 +175,14 @@ class PlainLoop:
         rate = np.zeros(len(u)) if self.task.command.ud is None else self.task.command.ud[k]
         self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
         D, b = self.terms(self.qm + x.zero, vm)
-        kp = x.kp + self.mid * h * x.ki
+        gain, room, on = self._supply(k)
+        kp, kd = x.kp * gain + self.mid * h * x.ki, x.kd * on
+        limit = x.limit if room is None else x.kp * room
         by_place = kp * (u - self.qm[self.seen]) + x.ki * self.z
-        limited = by_place + (0.0 if x.is_voltage else x.kd * (rate - vm[self.seen]))
-        sat = np.where(limited > x.limit, 1, np.where(limited < -x.limit, -1, 0))
-        gp, gd = np.where(sat, 0.0, kp), np.where((sat != 0) & (not x.is_voltage), 0.0, x.kd)
-        held = np.where(sat, sat * np.where(np.isinf(x.limit), 0.0, x.limit), by_place) + gd * rate
+        limited = by_place + (0.0 if x.is_voltage else kd * (rate - vm[self.seen]))
+        sat = np.where(limited > limit, 1, np.where(limited < -limit, -1, 0))
+        gp, gd = np.where(sat, 0.0, kp), np.where((sat != 0) & (not x.is_voltage), 0.0, kd)
+        held = np.where(sat, sat * np.where(np.isinf(limit), 0.0, limit), by_place) + gd * rate
         self.far = np.where(self.is_far, gp, 0.0), np.where(self.is_far, gd, 0.0)
         held -= self.far[1] * vm[self.seen]
         gp, gd = gp - self.far[0], gd - self.far[1]
@@ -194,14 +196,19 @@ class PlainLoop:
         a, slope = dv / h, self.v + self.mid * dv
         tau = held - gp * self.quarter * h * dv - gd * slope
         if self.task.unknowns:
-            self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), D)
+            self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), (D, b))
         if self.ring:
             self.past[k % self.ring] = tau
-        self.load = b + self.effects.inertia * a + D @ a
+        self.load = b + self.effects.inertia * a + D @ a if x.share is None else self._gear(tau, b)[0]
         self.z = self.z + np.where(sat, 0.0, h * (u - (self.qm + self.quarter * h * dv)[self.seen]))
         self.q = self.q + h * (self.v + self.end * dv)
         self.v = np.where(self.friction.slide, self.v + dv, 0.0)
         self.dvp = dv
+
+    def _supply(self, k: int) -> tuple[Array, Array | None, Array]:
+        """Volts of a position error, highest voltage (None: efforts are limited) and whether motors are on."""
+        own, one = self.task.command.supply, np.ones(len(self.q))
+        return (one, None, one) if own is None else (own.gain[k], own.room[k], own.on[k])
 
     def _solve(self, A: Array, r: Array) -> Array:
         """Solve the linear system of one implicit step; A includes derivatives of the effects at the step's end."""
@@ -239,8 +246,10 @@ class PlainLoop:
         recent = kept[(k - self.whole) % self.ring] if self.whole else 0.0
         return np.asarray(self.w * before + (1 - self.w) * recent)
 
-    def _carry(self, k: int, A: Array, motion: tuple[Array, ...], law: tuple[Array, ...], D: Array) -> None:
-        """Propagate the sensitivities through the step."""
+    def _carry(
+        self, k: int, A: Array, motion: tuple[Array, ...], law: tuple[Array, ...], rigid: tuple[Array, Array]
+    ) -> None:
+        """Propagate the sensitivities through the step; rigid: mass matrix and bias of the links."""
         x, h, s = self.task.values, self.task.h, self.share
         vm, a, _, _ = motion
         sat, gp, gd = law
@@ -259,23 +268,30 @@ class PlainLoop:
         effort = np.zeros_like(R)  # of the law itself
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
-                R[:, c] += h * self._by_delay(k, motion[3], gp, gd)
-            elif kind in ("kp", "ki", "kd"):
+                late = self._by_delay(k, motion[3], gp, gd)
+                R[:, c] += h * late
+                effort[:, c] += 0.0 if self.ring else late
+            elif kind in ("kp", "ki", "kd", "speed"):
                 effort[place, c] = self._by_gain(k, kind, place, motion, law)
                 R[place, c] += h * s * effort[place, c]
         stuck, free = slide == 0, slide != 0
         R[stuck] = -self.Sv[stuck]
         if free.any():
             R[free] = cho_solve(cho_factor(A[np.ix_(free, free)]), R[free] - A[np.ix_(free, stuck)] @ R[stuck])
-        self.Sl = links + (D + np.diag(e.inertia)) @ R / h + self._by_effects(rubbing[3] * e.of.are_inertia)
+        motor = (
+            effort
+            + self._by_far(T1)
+            - gp[:, None] * (T1 + self.quarter * h * R)
+            - gd[:, None] * (self.Sv + self.mid * R)
+            + np.where(sat, 0.0, x.ki)[:, None] * self.Sz
+        )
+        if x.share is None:
+            whole = rigid[0] + np.diag(e.inertia)
+            self.Sl = links + whole @ R / h + self._by_effects(rubbing[3] * e.of.are_inertia)
+        else:
+            self.Sl = self._by_gear(motor, self._by_links(vm, np.zeros_like(a), T1), motion[3], rigid[1])
         if self.ring:
-            self.St[k % self.ring] = (
-                effort
-                + self._by_far(T1)
-                - gp[:, None] * (T1 + self.quarter * h * R)
-                - gd[:, None] * (self.Sv + self.mid * R)
-                + np.where(sat, 0.0, x.ki)[:, None] * self.Sz
-            )
+            self.St[k % self.ring] = motor
         opened = np.where(sat, 0.0, h)[:, None]
         self.Sz = self.Sz - opened * (T1 + self.quarter * h * R)[self.seen]
         for c, (kind, _) in enumerate(self.task.unknowns):
@@ -283,6 +299,29 @@ class PlainLoop:
                 self.Sz[:, c] += opened[:, 0] * self.task.command.u_d[k]
         self.Sq = self.Sq + h * (self.Sv + self.end * R)
         self.Sv, self.Sd = self.Sv + R, R
+
+    def _gear(self, motor: Array, links: Array) -> tuple[Array, Array, Array]:
+        """Load of gears between these efforts, its derivative by the plain load, and by the curve."""
+        x = self.task.values
+        assert x.share is not None and x.curve is not None  # servos driven by their duty have both
+        plain = x.share * motor + (1 - x.share) * links
+        size = np.abs(plain)
+        return plain * (1 + x.curve * size), 1 + 2 * x.curve * size, plain * size
+
+    def _by_gear(self, motor: Array, links: Array, tau: Array, b: Array) -> Array:
+        """Derivatives of the load of gears, from those of both its sides, whose efforts are tau and b."""
+        share = self.task.values.share
+        assert share is not None
+        found = np.asarray(share[:, None] * motor + (1 - share[:, None]) * links)
+        _, steep, by_curve = self._gear(tau, b)
+        for c, (kind, place) in enumerate(self.task.unknowns):
+            if kind == "share":
+                found[place, c] += tau[place] - b[place]
+        found *= steep[:, None]
+        for c, (kind, place) in enumerate(self.task.unknowns):
+            if kind == "curve":
+                found[place, c] += by_curve[place]
+        return found
 
     def _by_links(self, vm: Array, a: Array, T1: Array) -> Array:
         """Derivatives of the rigid-body efforts with respect to the unknowns.
@@ -342,9 +381,12 @@ class PlainLoop:
         error = 0.0 if sat[j] else command.u[k, j] - (self.qm[seen] if self.is_far[j] else middle)
         damped = vm[seen] if self.is_far[j] else slope[j]
         rate = 0.0 if command.ud is None else command.ud[k, j]
+        gain, room, on = self._supply(k)
+        held = 0.0 if room is None else sat[j] * room[j]
         found = {
-            "kp": error,
+            "kp": held if sat[j] else gain[j] * error,
             "ki": 0.0 if sat[j] else self.mid * h * error + self.z[j],
-            "kd": 0.0 if sat[j] and not x.is_voltage else rate - damped,
+            "kd": 0.0 if sat[j] and not x.is_voltage else on[j] * (rate - damped),
+            "speed": 0.0 if command.u_s is None else (law[1][j] + self.far[0][j]) * command.u_s[k, j],
         }
         return float(found[kind])

@@ -10,6 +10,9 @@
    table for the group; nothing here knows one by name.
    Elastic joints have two coordinates, link and motor, with a spring and a damper between them, which the same rule
    takes implicitly: it has no limit of stability, however stiff they are.
+   Servos that are driven by their duty have gains, limits and a switch that change with the step (the supply, the
+   firmware's register, motor on or off): kp is then the effort of a volt, and friction reads the load of the gear,
+   share of the motor's effort and the rest of what the links ask for, bent by curve times its square.
    The robot's own terms come from two functions that are generated for it. */
 
 #include <math.h>
@@ -18,7 +21,7 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ };
+enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE };
 
 typedef struct {
     int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
@@ -38,6 +41,10 @@ typedef struct {
     const double *cj, *dj, *rj;    /* (springs): compliance, damping, motor less link position without effort */
     const int *at_link, *at_motor; /* (springs): coordinates on both sides */
     const int *sees;               /* (n): coordinate whose motion the law of each coordinate reads */
+    const double *gain, *room, *on; /* (steps, n): volts of a position error, most volts, motor on or off; or null */
+    const double *u_s;              /* (steps, n): derivative of the command by the speed of the target, or null */
+    const double *share, *curve;    /* (n): part of the motor's effort in the load of the gear, and how much more than
+                                       proportionally it counts; or null */
 } Loop;
 
 #define MOST 64
@@ -268,6 +275,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
     double b[MOST], r[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
+    const double still[MOST] = {0};
     /* effects: efforts at the middle of the step, their derivatives, inertia; those of friction; what a pass knows */
     double effort[MOST] = {0}, smooth_q[MOST] = {0}, smooth_qd[MOST] = {0}, rotor[MOST] = {0}, own[MOST], r0[MOST];
     double rub_q[MOST] = {0}, rub_qd[MOST] = {0}, rub_load[MOST] = {0}, slip[MOST];
@@ -277,7 +285,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     Contact *c = calloc(1, sizeof *c);
     const size_t block = (size_t)n * (size_t)(p ? p : 1);
     const int ring = o->ring;
-    double *room = calloc(is_carried ? (8 + (size_t)ring) * block : 1, sizeof(double));
+    double *room = calloc(is_carried ? (9 + (size_t)ring) * block : 1, sizeof(double));
     double *Y = calloc((size_t)n * (size_t)(o->links ? o->links : 1), sizeof(double));
     double *past = calloc((size_t)(ring ? ring : 1) * n, sizeof(double));
     double *shapes = calloc((size_t)(o->effects ? o->effects : 1), sizeof(double));
@@ -286,7 +294,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         return 3;
     }
     double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block;
-    double *R = Sl + block, *T1 = R + block, *T2 = T1 + block, *St = T2 + block;
+    double *R = Sl + block, *T1 = R + block, *T2 = T1 + block, *Sm = T2 + block, *St = Sm + block;
     const int whole = (int)floor(o->delay_steps);
     const double w = o->delay_steps - whole, s = !ring ? 1 : whole ? 0 : 1 - w;
     int code = 0, delay_column = -1;
@@ -334,7 +342,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         }
         if (k == o->steps)
             break;
-        const double *u = o->u + (size_t)k * n, *ud = o->ud ? o->ud + (size_t)k * n : 0;
+        const size_t at_k = (size_t)k * n;
+        const double *u = o->u + at_k, *ud = o->ud ? o->ud + at_k : 0;
+        const double *gain = o->gain ? o->gain + at_k : 0, *room_k = o->gain ? o->room + at_k : 0;
+        const double *on = o->gain ? o->on + at_k : 0;
         for (int j = 0; j < n; j++) {
             qm[j] = q[j] + mid * h * v[j];
             vm[j] = v[j] + mid * dvp[j];
@@ -342,14 +353,15 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         }
         o->terms(0, in, out);
         for (int j = 0; j < n; j++) {
-            const double rate = ud ? ud[j] : 0, kp = o->kp[j] + mid * h * o->ki[j];
+            const double rate = ud ? ud[j] : 0, kp = o->kp[j] * (gain ? gain[j] : 1) + mid * h * o->ki[j];
+            const double kd = o->kd[j] * (on ? on[j] : 1), limit = room_k ? o->kp[j] * room_k[j] : o->limit[j];
             const int seen = o->sees[j];
-            const double by_place = kp * (u[j] - qm[seen]) + o->ki[j] * z[j], by_rate = o->kd[j] * (rate - vm[seen]);
+            const double by_place = kp * (u[j] - qm[seen]) + o->ki[j] * z[j], by_rate = kd * (rate - vm[seen]);
             const double limited = by_place + (o->is_voltage ? 0 : by_rate);
-            sat[j] = limited > o->limit[j] ? 1 : limited < -o->limit[j] ? -1 : 0;
+            sat[j] = limited > limit ? 1 : limited < -limit ? -1 : 0;
             gp[j] = sat[j] ? 0 : kp;
-            gd[j] = sat[j] && !o->is_voltage ? 0 : o->kd[j];
-            held[j] = sat[j] ? sat[j] * o->limit[j] : by_place;
+            gd[j] = sat[j] && !o->is_voltage ? 0 : kd;
+            held[j] = sat[j] ? sat[j] * limit : by_place;
             held[j] += gd[j] * rate; /* what is not the joint's own motion in the step */
             far_p[j] = far_d[j] = 0;
             if (seen != j) { /* another coordinate's motion is that of the step's middle, foreseen */
@@ -488,7 +500,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             }
             for (int k2 = 0; k2 < columns; k2++) {
                 const int j = o->place[k2], kind = o->kind[k2];
-                if (kind == LINK || kind >= Q0)
+                if (kind == LINK || (kind >= Q0 && kind < SPEED))
                     continue;
                 if (kind == DELAY) {
                     for (int i = 0; i < n; i++) {
@@ -508,16 +520,22 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     R[(size_t)o->at[j] * p + k2] -= h * shapes[j];
                     continue;
                 }
+                if (kind == SHARE || kind == CURVE)
+                    continue;
+                if (kind == SPEED) {
+                    R[(size_t)j * p + k2] += h * (o->u_s ? (gp[j] + far_p[j]) * o->u_s[at_k + j] : 0);
+                    continue;
+                }
                 const double rate = ud ? ud[j] : 0;
                 const int seen = o->sees[j];
                 const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
                 double d = 0;
                 if (kind == KP)
-                    d = sat[j] ? 0 : s * error;
+                    d = sat[j] ? (room_k ? sat[j] * room_k[j] : 0) : s * error * (gain ? gain[j] : 1);
                 else if (kind == KI)
                     d = sat[j] ? 0 : s * (mid * h * error + z[j]);
                 else if (kind == KD)
-                    d = sat[j] && !o->is_voltage ? 0 : s * (rate - (seen == j ? slope[j] : vm[seen]));
+                    d = sat[j] && !o->is_voltage ? 0 : s * (on ? on[j] : 1) * (rate - (seen == j ? slope[j] : vm[seen]));
                 R[(size_t)j * p + k2] += h * d;
             }
             for (int j = 0; j < n; j++)
@@ -529,40 +547,74 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     if (!c->slide[j])
                         axpy(p, -c->A[c->list[i] * n + j], R + (size_t)j * p, R + (size_t)c->list[i] * p);
             solve_rows(c->m, c->list, c->L, R, p);
+            if (ring || o->share) { /* derivatives of the motor's effort */
+                for (int j = 0; j < n; j++) {
+                    for (int i = 0; i < p; i++) {
+                        const size_t at = (size_t)j * p + i;
+                        Sm[at] = -gp[j] * (T1[at] + quarter * h * R[at]) - gd[j] * (Sv[at] + mid * R[at])
+                                 + (sat[j] ? 0 : o->ki[j] * Sz[at]);
+                    }
+                    far(o->sees[j], p, -far_p[j], -far_d[j], h, mid, Sq, Sv, Sd, Sm + (size_t)j * p);
+                    if (delay_column >= 0 && !ring)
+                        Sm[(size_t)j * p + delay_column] += (gp[j] + far_p[j]) * o->u_d[at_k + j];
+                }
+                for (int k2 = 0; k2 < columns; k2++) {
+                    const int j = o->place[k2], kind = o->kind[k2];
+                    if (kind != KP && kind != KI && kind != KD && kind != SPEED)
+                        continue;
+                    const int seen = o->sees[j];
+                    const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
+                    double *to = Sm + (size_t)j * p + k2;
+                    if (kind == KP)
+                        *to += sat[j] ? (room_k ? sat[j] * room_k[j] : 0) : error * (gain ? gain[j] : 1);
+                    if (kind == KI && !sat[j])
+                        *to += mid * h * error + z[j];
+                    if (kind == KD && !(sat[j] && !o->is_voltage))
+                        *to += (on ? on[j] : 1) * ((ud ? ud[j] : 0) - (seen == j ? slope[j] : vm[seen]));
+                    if (kind == SPEED)
+                        *to += (o->u_s ? (gp[j] + far_p[j]) * o->u_s[at_k + j] : 0);
+                }
+                if (ring)
+                    memcpy(St + (size_t)(k % ring) * block, Sm, block * sizeof(double));
+            }
+            if (o->share) { /* static effort of the links: the derivatives without the acceleration */
+                in2[2] = still;
+                o->slopes(0, in2, out2);
+                in2[2] = a;
+                for (size_t i = 0; i < block; i++)
+                    T2[i] = Sv[i] + mid * Sd[i];
+                products(n, p, Q, T1, V, T2, Sl);
+            }
             for (int j = 0; j < n; j++) { /* load of this step, for the next one */
                 if (!o->loaded[j])
                     continue;
                 double *restrict to = Sl + (size_t)j * p;
+                if (o->share) {
+                    const double part = o->share[j];
+                    for (int k2 = 0; k2 < columns; k2++) {
+                        const int kind = o->kind[k2];
+                        if (kind == LINK || kind == ZERO)
+                            to[k2] += kind == LINK ? Y[j * o->links + o->place[k2]] : Q[j * n + o->place[k2]];
+                    }
+                    for (int i = 0; i < p; i++)
+                        to[i] = part * Sm[(size_t)j * p + i] + (1 - part) * to[i];
+                    const double plain = part * tau[j] + (1 - part) * b[j], bent = 1 + 2 * o->curve[j] * fabs(plain);
+                    for (int k2 = 0; k2 < columns; k2++)
+                        if (o->kind[k2] == SHARE && o->place[k2] == j)
+                            to[k2] += tau[j] - b[j];
+                    for (int i = 0; i < p; i++)
+                        to[i] *= bent;
+                    for (int k2 = 0; k2 < columns; k2++)
+                        if (o->kind[k2] == CURVE && o->place[k2] == j)
+                            to[k2] += plain * fabs(plain);
+                    continue;
+                }
                 memcpy(to, T2 + (size_t)j * p, p * sizeof(double));
                 for (int i = 0; i < n; i++)
                     axpy(p, (D[j * n + i] + (i == j ? rotor[j] : 0)) / h, R + (size_t)i * p, to);
                 for (int k2 = 0; k2 < columns; k2++)
                     if (o->kind[k2] == EFFECT && o->inertia[o->place[k2]] && o->at[o->place[k2]] == j)
                         to[k2] += shapes[o->place[k2]];
-            }
-            if (ring) {
-                double *now = St + (size_t)(k % ring) * block;
-                for (int j = 0; j < n; j++) {
-                    for (int i = 0; i < p; i++) {
-                        const size_t at = (size_t)j * p + i;
-                        now[at] = -gp[j] * (T1[at] + quarter * h * R[at]) - gd[j] * (Sv[at] + mid * R[at])
-                                  + (sat[j] ? 0 : o->ki[j] * Sz[at]);
-                    }
-                    far(o->sees[j], p, -far_p[j], -far_d[j], h, mid, Sq, Sv, Sd, now + (size_t)j * p);
-                }
-                for (int k2 = 0; k2 < columns; k2++) {
-                    const int j = o->place[k2];
-                    if (o->kind[k2] != KP && o->kind[k2] != KI && o->kind[k2] != KD)
-                        continue;
-                    const int seen = o->sees[j];
-                    const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
-                    if (o->kind[k2] == KP && !sat[j])
-                        now[(size_t)j * p + k2] += error;
-                    if (o->kind[k2] == KI && !sat[j])
-                        now[(size_t)j * p + k2] += mid * h * error + z[j];
-                    if (o->kind[k2] == KD && !(sat[j] && !o->is_voltage))
-                        now[(size_t)j * p + k2] += (ud ? ud[j] : 0) - (seen == j ? slope[j] : vm[seen]);
-                }
             }
             for (int j = 0; j < n; j++) {
                 const double open = sat[j] ? 0 : h;
@@ -584,6 +636,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             load[j] = b[j] + rotor[j] * a[j];
             for (int i = 0; i < n; i++)
                 load[j] += D[j * n + i] * a[i];
+            if (o->share) {
+                load[j] = o->share[j] * tau[j] + (1 - o->share[j]) * b[j];
+                load[j] *= 1 + o->curve[j] * fabs(load[j]);
+            }
             if (!sat[j])
                 z[j] += h * (u[j] - qm[o->sees[j]] - quarter * h * c->dv[o->sees[j]]);
             q[j] += h * (v[j] + end * c->dv[j]);

@@ -11,8 +11,9 @@ from minertia.io.arrays import Array
 
 AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
+OF_DUTY = ("speed", "share", "curve")  # of servos driven by their duty: speed of the target, load of the gear
 # kinds of unknowns, in the order of servo.c
-KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS)
+KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS, *OF_DUTY)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ class LoopValues:
     limit, which applies to the effort of the position error only and not to damping.  is_euler: whether to
     integrate like MuJoCo's Euler method instead of the midpoint rule.  springs: elastic joints, whose
     motors are separate coordinates after the joints.  sees: index of the coordinate that the controller of
-    each coordinate measures; by default the coordinate itself.
+    each coordinate measures; by default the coordinate itself.  share (n,): the load that friction depends on
+    is this part of the motor's effort, and otherwise the static effort of the links; None: the effort that
+    moves the links.  curve (n,): such a load L counts as L (1 + curve |L|) [1/(N m), 1/N].
     """
 
     kp: Array
@@ -56,6 +59,8 @@ class LoopValues:
     is_euler: bool = False
     springs: Springs = field(default_factory=Springs)
     sees: tuple[int, ...] = ()
+    share: Array | None = None
+    curve: Array | None = None
 
     @property
     def seen(self) -> NDArray[np.int32]:
@@ -64,17 +69,33 @@ class LoopValues:
 
 
 @dataclass(frozen=True)
+class Supply:
+    """What drives the motors in each step, (steps, n): kp is then the effort of a volt.
+
+    gain: volts of a position error [V/rad, V/m]; room: highest voltage [V]; on: 1 where the motor is switched
+    on, 0 where it is open and its back-EMF drives no current.
+    """
+
+    gain: Array
+    room: Array
+    on: Array
+
+
+@dataclass(frozen=True)
 class LoopCommand:
     """Commands of the servo in each step, (steps, n).
 
     u, u_d: mean command, and its derivative with respect to the command's delay.  ud, ud_d: the same for
-    the velocity reference; None if damping acts on the measured velocity.
+    the velocity reference; None if damping acts on the measured velocity.  u_s: derivative of the command with
+    respect to the speed of the target; None if the target is the command.  supply: of servos driven by their duty.
     """
 
     u: Array
     u_d: Array
     ud: Array | None = None
     ud_d: Array | None = None
+    u_s: Array | None = None
+    supply: Supply | None = None
 
 
 @dataclass(frozen=True)

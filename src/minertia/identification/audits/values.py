@@ -15,6 +15,7 @@ from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 
 COARSE = 2e-4  # step of a quantised channel over its range, above which it is told
+MOST_MISREAD = 0.05  # of all rows: more are not misread but motion
 SPIKE = 0.2  # of the range between the 1st and 99th percentile
 STUCK_S = 0.1  # s without any change while the joint moves before and after
 SATURATED = 5  # samples in a row at the largest or smallest value
@@ -133,16 +134,36 @@ def quantum(x: Array) -> float | None:
     return step if np.mean(np.abs(ratio - np.rint(ratio)) < 0.1) > 0.9 else None
 
 
+def spike_rows(x: Array) -> tuple[Array, NDArray[np.intp]]:
+    """How far each sample is away from its neighbours, and the rows of those that are too far."""
+    low, high = np.percentile(x, (1, 99))
+    off = np.abs(x - median_filter(x, 5, mode="nearest"))
+    noise = float(np.percentile(off, 99))
+    bad = (off > SPIKE * (high - low)) & (off > 4 * noise) & (high > low)
+    return off, np.flatnonzero(bad)
+
+
+def without_misread(recording: Recording) -> Recording:
+    """Recording of commands without rows whose position or supply voltage is a spike: a bus misread them."""
+    if len(recording) < 20 or not np.isfinite(recording.q).all():
+        return recording
+    supply = recording.channels.get("volts")
+    signals = [*recording.q.T, *(() if supply is None else supply.T)]
+    bad = np.unique(np.concatenate([spike_rows(x)[1] for x in signals if np.isfinite(x).all()]))
+    if not len(bad) or len(bad) > MOST_MISREAD * len(recording):
+        return recording
+    kept = np.setdiff1d(np.arange(len(recording)), bad)
+    rows = f"{len(bad)} row{'s' * (len(bad) > 1)}"
+    return recording.select(kept).noted(f"{rows} jump farther than the joint can and back: left out as misread")
+
+
 def spikes(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     """Check for single samples far from their neighbours."""
     for column, _, x in channels(recording, "q", "tau"):
         if not np.isfinite(x).all() or len(x) < 20:
             continue
-        low, high = np.percentile(x, (1, 99))
-        off = np.abs(x - median_filter(x, 5, mode="nearest"))
-        noise = float(np.percentile(off, 99))
-        bad = np.flatnonzero((off > SPIKE * (high - low)) & (off > 4 * noise))
-        if high > low and len(bad):
+        off, bad = spike_rows(x)
+        if len(bad):
             worst = int(np.argmax(off))
             text = (
                 f"{len(bad)} spike{'s' * (len(bad) > 1)}, the largest {off[worst]:.3g} away from its neighbours; "
@@ -152,7 +173,7 @@ def spikes(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 __all__ = ["channels", "constant", "held", "not_numbers", "quantisation", "quantum", "runs",
-           "saturation", "spikes", "stuck"]  # fmt: skip
+           "saturation", "spike_rows", "spikes", "stuck", "without_misread"]  # fmt: skip
 
 
 # ---------------------------------------------------------------------- commands

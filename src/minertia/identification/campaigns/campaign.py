@@ -64,6 +64,15 @@ class Log(Declared):
     tool: str = option(
         "", "Name of the load on the sensors in this log, where logs have different loads.", otherwise="one load in all"
     )
+    register: float | None = option(
+        None, 'Proportional gain in the servo\'s firmware in this log, for the law `"servo"`.', range=(1e-9, 1e9)
+    )
+    volts: float | None = option(
+        None,
+        'Supply voltage in this log, for the law `"servo"`, if it has no column of it.',
+        unit="V",
+        range=(1e-3, 1e6),
+    )
     title: str = ""
 
     @property

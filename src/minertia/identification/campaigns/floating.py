@@ -33,15 +33,25 @@ from minertia.io.errors import CampaignError, RecordingError
 from minertia.robot.robot import Robot
 
 AXES = "xyz"
-CUTOFF = 20.0  # Hz: legs move below 4 Hz; the spectrum of their positions has impacts, which are left out
+CUTOFFS = (
+    10.0,
+    14.0,
+    20.0,
+)  # Hz: legs move below 4 Hz; the spectrum of their positions has impacts, which are left out
+CALM = 0.5  # part of the samples away from changes of contacts that a cut-off must leave, else the next is taken
+CALM_PROJECTED = 0.8  # the same where unmeasured forces are projected out, which removes equations besides
 IMPACT = 0.05  # s around a change of contacts that are left out, or a period of the cut-off
 TOUCHES = 5.0  # N: a measured force above which a contact without a flag is one
 SAMPLING = 2.5  # samples kept per period of the cut-off: noise below it is then nearly white
 USUAL_MASS, USUAL_SIZE = 10.0, 0.2  # kg, m: of a robot whose file has no masses, to weigh base against joint rows
 STANDS = 0.02  # rad/s or m/s: slower joints stick
 RANK = 1e-6  # singular value of the contact Jacobian, over the largest, below which contacts are redundant
+SLOWEST = 0.05  # s: a period of the highest cut-off; sensors slower than that do not follow legs
+JOLT = 6.0  # medians of the accelerometer above the cut-off; white noise never exceeds 4
 ALWAYS = "always"
 PLANTED = "planted"  # check of contacts that never lift
+FOUND = "contacts"  # check of contacts found from heights
+CLEAR = 0.005  # m: a contact too many costs samples, one too few spoils them; attitudes err by millimetres at a foot
 
 
 def settled_floating(campaign: Campaign) -> Campaign:
@@ -58,7 +68,7 @@ def settled_floating(campaign: Campaign) -> Campaign:
 
 
 def _refuse(campaign: Campaign, rows: str) -> None:
-    """Raise an error if required contact forces are not measured, or if a contact or its detection is missing."""
+    """Raise an error if required contact forces are not measured, or if a contact is missing."""
     without = [contact.name for contact in campaign.contacts if not contact.force]
     if rows in ("base", "all") and (without or not campaign.contacts):
         what = f"contact '{without[0]}' has none" if without else "there is no [[contact]]"
@@ -69,34 +79,88 @@ def _refuse(campaign: Campaign, rows: str) -> None:
         raise CampaignError(
             'rows = "projected" needs contacts; add a [[contact]] for each foot, or set rows = "joints"'
         )
-    for contact in campaign.contacts:
-        if not (contact.active or contact.force):
-            raise CampaignError(
-                f"contact '{contact.name}' has neither a column of flags (active) nor forces: name one, or write "
-                f'active = "{ALWAYS}" for a foot that never lifts'
-            )
 
 
 def floating_log(campaign: Campaign, log: Log) -> EffortLog:
     """Log of a floating base for fit and evaluation: motion of all coordinates, without changes of contact."""
     signals = read_signals(campaign, log)
     rate = even_rate(signals.log)
-    cutoff = campaign.filter.cutoff_hz or min(CUTOFF, HIGHEST * rate)
+    cutoff = campaign.filter.cutoff_hz or usual_cutoff(campaign, signals, rate)
     motion = floating_motion(campaign, signals, cutoff, rate)
     given = EffortLog.given(replace(log, source=motion, title=log.name, start=None, stop=None))
     return replace(given, findings=contact_findings(campaign, signals))
 
 
+def usual_cutoff(campaign: Campaign, signals: FloatingSignals, rate: float) -> float:
+    """Default cut-off [Hz]: lower ones amplify less noise, but smear impacts over more samples."""
+    flags = contact_flags(campaign, signals)
+    least = CALM_PROJECTED if campaign.floating.rows == "projected" else CALM
+    for cutoff in CUTOFFS[:-1]:
+        if np.mean(is_away(flags, round(rate * max(IMPACT, 1 / cutoff)))) >= least:
+            return min(cutoff, HIGHEST * rate)
+    return min(CUTOFFS[-1], HIGHEST * rate)
+
+
+def contact_flags(campaign: Campaign, signals: FloatingSignals) -> NDArray[np.bool_]:
+    """Flags (N, contacts) of all contacts."""
+    R, q, robot = attitudes(campaign, signals), positions(signals.joints), campaign.robot
+    found = [is_touching(c, signals, contact_force(c, signals, R, q, robot)) for c in campaign.contacts]
+    if not found:
+        return np.zeros((len(signals.log), 0), bool)
+    if any(map(is_unflagged, campaign.contacts)):
+        heights = np.stack([contact_height(robot, c, q, R) for c in campaign.contacts], axis=1)
+        low = heights - heights.min(axis=1)[:, None] < CLEAR
+        found = [low[:, k] if is_unflagged(c) else found[k] for k, c in enumerate(campaign.contacts)]
+    return np.stack(found, axis=1)
+
+
+def jolts(campaign: Campaign, signals: FloatingSignals, cutoff: float, rate: float) -> NDArray[np.bool_]:
+    """Flags (N,) of impacts, which show above the cut-off of the accelerometer."""
+    a = np.ascontiguousarray(signals.of(expanded(campaign.floating.accelerometer)))
+    rest = np.linalg.norm(a - low_pass(a, cutoff, rate), axis=1)
+    return np.asarray(rest > JOLT * np.median(rest))
+
+
+def is_unflagged(contact: ContactOptions) -> bool:
+    """Whether a contact has neither flags nor forces, so that its height must tell."""
+    return not (contact.active or contact.force)
+
+
+def contact_height(robot: Robot, contact: ContactOptions, q: Array, R: Array) -> Array:
+    """Height (N,) of the lowest point of a contact over the base's origin [m]."""
+    turn, place = forward_kinematics(robot, q, contact.frame)
+    point = np.asarray(place) + np.asarray(turn) @ np.array(contact.at, float)
+    return np.asarray(np.einsum("ni,ni->n", point, R[:, 2]) - contact.radius)
+
+
 def contact_findings(campaign: Campaign, signals: FloatingSignals) -> tuple[Finding, ...]:
-    """Warnings on contacts that never lift: with unmeasured forces, they make parameters unidentifiable."""
-    found, R = [], attitudes(campaign, signals)
-    for contact in campaign.contacts:
-        force = contact_force(contact, signals, R, _positions(signals.joints), campaign.robot)
-        if is_touching(contact, signals, force).all():
-            hides = "the mass at the contact point" if contact.kind == "point" else "the foot and part of the next link"
-            text = f"{contact.name} never lifts, which hides {hides} where its force is not measured: lift and wave it"
+    """Warnings on contacts found from heights, and on those that never lift.
+
+    With unmeasured forces, the latter make parameters unidentifiable.
+    """
+    found = []
+    for contact, flags in zip(campaign.contacts, contact_flags(campaign, signals).T, strict=True):
+        if is_unflagged(contact):
+            lifts = int(np.sum(flags[:-1] & ~flags[1:]))
+            text = (
+                f"{contact.name} has neither flags nor forces: within {1000 * CLEAR:g} mm of the lowest contact "
+                f"it is taken to touch a level floor ({np.mean(flags):.0%} of the time, lifted {lifts} times)"
+            )
+            found.append(Finding("warning", FOUND, text, contact.name))
+        count, hides = hidden_by(contact, is_measured=campaign.floating.rows != "projected")
+        if flags.all() and count:
+            text = f"{contact.name} never lifts, which hides {hides}: lift and wave it"
             found.append(Finding("warning", PLANTED, text, contact.name))
     return tuple(found)
+
+
+def hidden_by(contact: ContactOptions, *, is_measured: bool) -> tuple[int, str]:
+    """Number of base parameters that a contact hides while it never lifts, and their names."""
+    if contact.kind == "surface" and is_measured:
+        return 8, "8 values (the inertia of the foot, XX - YY and XY of the next link)"
+    if contact.kind == "surface":
+        return 14, "14 values (the ten of the foot, and XX, XY, XZ and YZ of the next link)"
+    return (0, "") if is_measured else (1, "one value (a mass at the contact point)")
 
 
 @dataclass(frozen=True)
@@ -147,8 +211,8 @@ def wanted_columns(campaign: Campaign) -> dict[str, str]:
 
 
 def needs_attitude(campaign: Campaign) -> bool:
-    """Whether the attitude is needed: for forces in world axes, or for the lowest point of a round foot."""
-    return any(c.radius > 0 or (c.force and c.axes == "world") for c in campaign.contacts)
+    """Whether the attitude is needed: for forces in world axes, the lowest point of a round foot, or heights."""
+    return any(c.radius > 0 or (c.force and c.axes == "world") or is_unflagged(c) for c in campaign.contacts)
 
 
 def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
@@ -160,6 +224,9 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     joints = read_recording(log.file, robot, campaign.map, effort=is_driven)
     source = open_log(log.file, campaign.map, robot)
     known = source.names()
+    attitude = expanded(campaign.floating.attitude, "xyzw")
+    if set(attitude) <= set(known):  # it also tells of wrong inertial units
+        wanted |= dict.fromkeys(attitude, "the attitude of the base")
     for name, what in wanted.items():
         if name not in known:
             raise RecordingError(
@@ -169,6 +236,7 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     others = np.column_stack([np.concatenate([block.columns[name] for block in blocks]) for name in wanted])
     if len(others) != len(joints):
         raise RecordingError("joint and base columns differ in length; repair the malformed rows", file=log.file)
+    others = filled(others, tuple(wanted), joints.t, str(log.file))
     n = robot.n
     tau = joints.efforts() if is_driven else np.zeros_like(joints.q)
     whole = Recording(joints.t, np.concatenate([joints.q, tau, others], axis=1), source=str(log.file))
@@ -177,23 +245,41 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     return FloatingSignals(even, n, {name: 2 * n + k for k, name in enumerate(wanted)})
 
 
+def filled(values: Array, names: Sequence[str], t: Array, file: str) -> Array:
+    """Columns (N, names) of slower sensors, interpolated where cells are empty; raises an error on longer gaps."""
+    found = np.array(values)
+    for k, name in enumerate(names):
+        known = np.isfinite(found[:, k])
+        if known.all():
+            continue
+        longest = float(np.diff(t[known], prepend=t[0], append=t[-1]).max()) if known.any() else float(np.ptp(t))
+        if longest > SLOWEST:
+            raise RecordingError(
+                f"it has no values for {longest:.3g} s, longer than the {SLOWEST:g} s over which a slower sensor is "
+                "interpolated; omit this part with from and to, or name another column",
+                file=file,
+                column=name,
+            )
+        found[:, k] = np.interp(t, t[known], found[known, k])
+    return found
+
+
 def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float, rate: float) -> Motion:
     """Motion of all coordinates with generalised efforts, low-passed, decimated, without changes of contact."""
     robot, base, N = campaign.robot, campaign.floating, len(signals.log)
     R = attitudes(campaign, signals)
-    q = _positions(signals.joints)
-    touching, forces, columns = [], np.zeros((N, robot.n_velocity)), []
+    q = positions(signals.joints)
+    forces, columns, flags = np.zeros((N, robot.n_velocity)), [], contact_flags(campaign, signals)
     forces[:, 6:] = signals.efforts
     for contact in campaign.contacts:
         J = contact_jacobian(robot, contact, q, R)
-        force = contact_force(contact, signals, R, q, robot)
+        columns.append(J)
         if base.rows != "projected":
+            force = contact_force(contact, signals, R, q, robot)
             assert force is not None  # refused before
             forces += np.einsum("nij,ni->nj", J, force)
-        touching.append(is_touching(contact, signals, force))
-        columns.append(J)
-    flags = np.stack(touching, axis=1) if touching else np.zeros((N, 0), bool)
-    kept = kept_samples(flags, rate, cutoff, campaign.filter.trim_s)
+    changes = np.column_stack([flags, jolts(campaign, signals, cutoff, rate)])
+    kept = kept_samples(changes, rate, cutoff, campaign.filter.trim_s)
     if len(kept) < 2 * robot.n_velocity:
         raise RecordingError(
             f"only {len(kept)} samples are farther than {max(IMPACT, 1 / cutoff):.2g} s from a change of contacts; "
@@ -214,7 +300,7 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
     return Motion(signals.log.t[kept], q[kept], qd[kept], qdd[kept], tau, source=signals.log.source, projection=P)
 
 
-def _positions(joints: Array) -> Array:
+def positions(joints: Array) -> Array:
     """Positions (N, 7 + n) of a base at the origin."""
     place = np.tile([0.0, 0, 0, 0, 0, 0, 1], (len(joints), 1))
     return np.concatenate([place, joints], axis=1)
@@ -229,7 +315,7 @@ def _states(
     joints, w, a = (low_pass(np.ascontiguousarray(x), cutoff, rate) for x in (signals.joints, gyro, measured))
     wd, speeds, r = rate_of_change(w, rate), rate_of_change(joints, rate), np.array(base.at, float)
     a = a - np.cross(wd, r) - np.cross(w, np.cross(w, r))  # of the base's origin
-    q = _positions(joints)
+    q = positions(joints)
     qd = np.concatenate([np.zeros_like(w), w, speeds], axis=1)
     qdd = np.concatenate([a + np.array(robot.gravity, float), wd, rate_of_change(speeds, rate)], axis=1)
     return q, qd, qdd, raw
@@ -275,7 +361,8 @@ def is_touching(contact: ContactOptions, signals: FloatingSignals, force: Array 
         return np.ones(len(signals.log), bool)
     if contact.active:
         return signals.of([contact.active])[:, 0] > 0.5
-    assert force is not None  # refused before
+    if force is None:
+        return np.zeros(len(signals.log), bool)  # found from heights
     return np.asarray(np.linalg.norm(force[:, :3], axis=1) > TOUCHES)
 
 
@@ -285,21 +372,28 @@ def kept_samples(flags: NDArray[np.bool_], rate: float, cutoff: float, trim_s: f
     The low-pass smears impacts and, where forces are removed by projection, mixes contact states.
     """
     edge, apart = EDGE / cutoff if trim_s is None else trim_s, round(rate * max(IMPACT, 1 / cutoff))
+    away = is_away(flags, apart)
+    rows = np.arange(round(edge * rate), len(flags) - round(edge * rate), max(1, round(rate / (SAMPLING * cutoff))))
+    return rows[away[rows]]
+
+
+def is_away(flags: NDArray[np.bool_], apart: int) -> NDArray[np.bool_]:
+    """Mask (N,) of samples at least `apart` samples from every change of contacts."""
     away = np.ones(len(flags), bool)
     for k in np.flatnonzero((flags[1:] != flags[:-1]).any(axis=1)):
         away[max(0, k + 1 - apart) : k + 1 + apart] = False
-    rows = np.arange(round(edge * rate), len(flags) - round(edge * rate), max(1, round(rate / (SAMPLING * cutoff))))
-    return rows[away[rows]]
+    return away
 
 
 def sticking(qd: Array, rate: float, cutoff: float) -> NDArray[np.bool_]:
     """Mask (N, n) of joints that stand still or reverse within the impulse response of the low-pass.
 
-    Their dry friction is indeterminate there.
+    Their dry friction is indeterminate there.  A fast joint reverses between two samples, neither of them slow.
     """
     from scipy.ndimage import maximum_filter1d  # here: it takes long to load
 
     slow = np.abs(qd) < STANDS
+    slow[1:] |= qd[1:] * qd[:-1] < 0
     return np.asarray(maximum_filter1d(slow, 2 * round(rate * max(IMPACT, 1 / cutoff)) + 1, axis=0), bool)
 
 

@@ -167,8 +167,9 @@ class Command(Declared):
     law: str = option(
         "pd",
         'Control law of the position servos. `"voltage"` is for servos driven by their duty cycle: `KD` is the '
-        "back-EMF, to which the effort limit does not apply.",
-        choices=("p", "pd", "pid", "voltage"),
+        'back-EMF, to which the effort limit does not apply. `"servo"`: the same with the firmware\'s gain and the '
+        "supply ([servo models](output-error.md#servo-models)); `KP` is then the effort of a volt.",
+        choices=("p", "pd", "pid", "voltage", "servo"),
     )
     kp: Gains = option(UNKNOWN, "Proportional gain.", unit="N m/rad or N/m", above=0, range=(0, LARGEST), words=FITTED)
     kd: Gains = option(UNKNOWN, "Derivative gain.", unit="N m s/rad or N s/m", range=(0, LARGEST), words=FITTED)
@@ -222,6 +223,56 @@ class Command(Declared):
         range=(-LARGEST, LARGEST),
         words=(UNKNOWN,),
     )
+    loss: str = option(
+        "squares",
+        "Loss of the simulated positions: squares, or Huber's, with which large residuals count less (a fall whose end "
+        "is nearly chance).",
+        choices=("squares", "huber"),
+    )
+    error_gain: float | None = option(
+        None,
+        'Law `"servo"`: duty cycle of a position error of 1 for a register of 1.',
+        unit="1/rad or 1/m",
+        above=0,
+        range=(0, LARGEST),
+    )
+    register: float | None = option(
+        None,
+        'Law `"servo"`: proportional gain in the firmware; a log can have its own.',
+        above=0,
+        range=(0, LARGEST),
+    )
+    volts: float | None = option(
+        None,
+        'Law `"servo"`: supply voltage of logs without a column of it; a log can have its own.',
+        unit="V",
+        above=0,
+        range=(0, LARGEST),
+    )
+    duty_limit: float = option(1.0, 'Law `"servo"`: largest duty cycle.', above=0, range=(0, 1))
+    target_speed: Gains | None = option(
+        None,
+        'Law `"servo"`: speed at which the target follows the command, `"?"` if unknown.',
+        unit="rad/s or m/s",
+        above=0,
+        range=(0, LARGEST),
+        words=(UNKNOWN,),
+        otherwise="the target is the command",
+    )
+    load_share: Gains = option(
+        0.5,
+        'Law `"servo"`: part of the motor\'s effort in the load of the gear that friction depends on, the rest is '
+        'the static effort of the links; `"?"` if both sides differ.',
+        range=(0, 1),
+        words=(UNKNOWN,),
+    )
+    load_curve: Gains = option(
+        0.0,
+        'Law `"servo"`: friction sees a load L as L (1 + load_curve |L|), `"?"` if unknown.',
+        unit="1/(N m) or 1/N",
+        range=(0, 100),
+        words=(UNKNOWN,),
+    )
     leave_out_contact: bool = option(
         True,
         "Exclude segments with unmodelled contact from the fit ([below](#where-the-robot-is-pushed)).",
@@ -235,10 +286,24 @@ class Command(Declared):
             raise InputError('the control law "p" has no kd; set law = "pd"')
         if self.law != "pid" and self.ki != 0:
             raise InputError(f'the control law "{self.law}" has no ki; set law = "pid"')
+        if self.law == "servo":
+            self._check_servo()
         if self.integrator == "euler" and self.step is None:
             raise InputError("the integrator euler needs the simulator's own time step, such as step = 0.001")
         if self.delay_of == "effort" and self.delay != UNKNOWN and float(self.delay) < 0:
             raise InputError("the delay of an effort must be at least 0")
+
+    def _check_servo(self) -> None:
+        if self.error_gain is None:
+            raise InputError(
+                'the control law "servo" needs error_gain, the duty cycle of a position error of 1 rad for a register '
+                "of 1"
+            )
+        if self.delay_of == "effort" or self.limit is not None or self.velocity_reference or self.hold != "zero":
+            raise InputError(
+                'the control law "servo" holds commands and delays them, damps the joint\'s own velocity and limits '
+                "the duty cycle; remove delay_of, limit, velocity_reference and hold"
+            )
 
     def each(self, name: str, n: int) -> tuple[Gain, ...]:
         """Gain or limit of each of n joints."""
@@ -421,7 +486,7 @@ class ContactOptions(Declared):
     active: str = option(
         "",
         "Column of contact flags, 1 in contact; `always` for a permanent contact.",
-        otherwise="where the measured force exceeds 5 N",
+        otherwise="where the measured force exceeds 5 N, else where it is as low as the lowest contact",
     )
     force: str = option("", "Columns of the force on the robot [N].", otherwise="not measured")
     moment: str = option("", "Columns of the moment of a surface contact [N m].", otherwise="none")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from minertia.identification.audits.audit import audit
 from minertia.identification.audits.findings import Finding
+from minertia.identification.audits.values import without_misread
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.law_audit import law_findings
 from minertia.identification.evidence.overlap import Prints, row_prints
@@ -60,6 +61,11 @@ def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> Re
     blocks, seen = _logged(campaign, log, simulated)
     logged = _beginning(blocks, seen.stamps.torn)
     findings = audit(logged, campaign.robot)
+    if simulated and isinstance(blocks, list):
+        logged = without_misread(logged)
+        if len(logged) < len(blocks[0]):
+            blocks = [logged]
+            seen = overview(blocks)
     if not simulated:
         if not (campaign.sensors and campaign.rows != "all"):
             logged.efforts()

@@ -22,6 +22,7 @@ from minertia.robot.formats.xml import quoted, written
 from minertia.robot.robot import Robot
 from minertia.version import __version__
 
+BY_VOLTAGE = ("voltage", "servo")  # laws whose limit is that of the supply, and does not hold back-EMF
 IN_ISAAC = ("IA", "FV", "FC", "OFF")
 ISAAC_STEP = 0.005  # s, physics step that delays of Isaac Lab and Newton are counted in
 
@@ -47,8 +48,12 @@ def to_position_mjcf(model: IdentifiedModel) -> str:
     actuator (`rate_name`).  Motors of elastic joints are separate joints (`motor_name`), coupled to their
     links by tendons with stiffness and damping.
     """
-    loop = loop_of(model)
-    robot, elastic = _bounded(model.robot, loop), loop.get("elastic", {})
+    return position_mjcf(model.robot, loop_of(model), not_held(model))
+
+
+def position_mjcf(robot: Robot, loop: dict[str, Any], missing: Sequence[str] = ()) -> str:
+    """Robot with its effects as MJCF with the actuators of a record of position servos; missing: what it lacks."""
+    robot, elastic = _bounded(robot, loop), loop.get("elastic", {})
     if elastic.get("feedback") == "link":
         raise MinertiaError(
             f"position servos of {', '.join(elastic['joints'])} measure the links and act on the motors through "
@@ -57,7 +62,7 @@ def to_position_mjcf(model: IdentifiedModel) -> str:
     motors = [loop["joints"].index(joint) for joint in elastic.get("joints", ())]
     moved = [f"{symbol}{robot.independent[j] + 1}" for j in motors for symbol in AT_MOTOR]
     bare = robot.without_effects([name for name in moved if name in robot.effect_values])
-    told = [f"position servos identified by minertia {__version__}", *_meanings(loop), *not_held(model)]
+    told = [f"position servos identified by minertia {__version__}", *_meanings(loop), *missing]
     comments = [f"  <!-- {re.sub('--+', '-', one_line(text))} -->" for text in told]
     rotors = "".join(f"{line}\n" for j in motors for line in _rotor(robot, j))
     lines = [*comments, *_springs(elastic), "  <actuator>", *_drives(loop), "  </actuator>"]
@@ -78,12 +83,12 @@ def rate_name(joint: str) -> str:
 
 def damps_apart(loop: dict[str, Any]) -> bool:
     """Whether damping is a separate actuator: it acts on the velocity error, or is not limited."""
-    return bool(loop["velocity_reference"] or loop["law"] == "voltage")
+    return bool(loop["velocity_reference"] or loop["law"] in BY_VOLTAGE)
 
 
 def _bounded(robot: Robot, loop: dict[str, Any]) -> Robot:
     """Robot with the servo's effort limits at its joints, if they bound the sum of two actuators."""
-    if "limit" not in loop or not loop["velocity_reference"] or loop["law"] == "voltage":
+    if "limit" not in loop or not loop["velocity_reference"] or loop["law"] in BY_VOLTAGE:
         return robot
     joints = list(robot.joints)
     for j, limit in zip(robot.independent, loop["limit"], strict=True):
@@ -95,7 +100,7 @@ def _drives(loop: dict[str, Any]) -> list[str]:
     lines, elastic, apart = [], loop.get("elastic", {}).get("joints", ()), damps_apart(loop)
     for j, joint in enumerate(loop["joints"]):
         at = f"joint={quoted(motor_name(joint) if joint in elastic else joint)}"
-        bounds = "limit" in loop and (not apart or loop["law"] == "voltage")
+        bounds = "limit" in loop and (not apart or loop["law"] in BY_VOLTAGE)
         limit = f' forcerange="{-loop["limit"][j]:.9g} {loop["limit"][j]:.9g}"' if bounds else ""
         damping = "" if apart else f' kv="{loop["kd"][j]:.9g}"'
         lines.append(f'    <position name={quoted(joint)} {at} kp="{loop["kp"][j]:.9g}"{damping}{limit}/>')
@@ -147,6 +152,13 @@ def _meanings(loop: dict[str, Any]) -> list[str]:
         found.append(f"the actuators {rate_name('*')} represent back-EMF: keep their ctrl at 0")
     if loop["delay"] and loop["delay_of"] == "command":
         found.append(f"delay of the command: {1000.0 * loop['delay']:.4g} ms, not included in this file: delay ctrl")
+    if "servo" in loop:
+        own = loop["servo"]
+        speeds = ", ".join(f"{v:.4g}" for v in own.get("target_speed", ())) or "any"
+        found.append(
+            f"kp and forcerange are those of a register of {own['register']:g} and {own['volts']:.3g} V; let ctrl "
+            f"follow the command at {speeds} rad/s or m/s at most"
+        )
     if any(loop["zeros"]):
         found.append(f"positions here are those of the log plus {', '.join(f'{v:.4g}' for v in loop['zeros'])}")
     if any(loop.get("elastic", {}).get("rest", ())):
@@ -280,7 +292,7 @@ def _not_in_isaac(robot: Robot, loop: dict[str, Any] | None) -> list[str]:
         found.append("the integral action of the position servos cannot be represented there")
     if loop["velocity_reference"]:
         found.append("damping acts on the commanded less the measured velocity: also set velocity targets")
-    if loop["law"] == "voltage" and "limit" in loop:
+    if loop["law"] in BY_VOLTAGE and "limit" in loop:
         found.append(
             "the limit applies to the proportional part only, not to the back-EMF, which is part of the damping above"
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from minertia.codegen.rollout.effects import SIMULATED, EffectAt
 from minertia.codegen.rollout.floor import FLOOR, FloorUnder
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import OF_SPRINGS
+from minertia.codegen.rollout.task import OF_DUTY, OF_SPRINGS
 from minertia.dynamics.frame import frame_named
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import FLOORS, SAME, SETS, STIFFNESS, Command, Floor
@@ -38,6 +38,7 @@ from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+SLOWEST = 0.01  # rad/s or m/s of targets that follow their commands
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
@@ -62,12 +63,14 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
             f"'{robot.name}' has no masses to keep; set links = \"physical\" in [model] to fit them as well"
         )
     groups = tied_by_floor(robot, campaign.floor, tied_groups(robot))
-    builder = _ServoBuilder(robot, command, linear, groups, keeps)
+    loads = [log.load for log in (*campaign.train, *campaign.validate) if log.load is not None]
+    builder = _ServoBuilder(robot, command, linear, groups, keeps, bool(loads))
     builder.add_floor(campaign.floor)
     builder.loaded = {robot.payload_frame(log.load.at).joint for log in campaign.train if log.load is not None}
     builder.add_effects()
     builder.add_gains()
     builder.add_zeros()
+    builder.add_duty()
     builder.add_springs(campaign)
     builder.add_delay(campaign.map.command_when, period)
     model = builder.model()
@@ -88,17 +91,31 @@ def _compliance(name: str) -> str:
     return f"CJ{name[2:]}" if re.fullmatch(r"KJ\d+", name) else name
 
 
+def _nominal(linear: LinearModel, links: Sequence[str]) -> Array:
+    """Values of link parameters in the robot file, regrouped as the kept ones are, without rotor inertia."""
+    robot = linear.robot
+    own = dict(zip(robot.columns(), robot.parameter_vector().tolist(), strict=True))
+    standard = linear.standard_values(linear.values(own))
+    return np.array([standard[name] for name in links])
+
+
 class _ServoBuilder:
     """Builder of the unknowns and simulation parameters (`Atom`) of a servo model."""
 
     def __init__(
-        self, robot: Robot, command: Command, linear: LinearModel, groups: Sequence[tuple[int, ...]], keeps: bool
+        self,
+        robot: Robot,
+        command: Command,
+        linear: LinearModel,
+        groups: Sequence[tuple[int, ...]],
+        keeps: bool,
+        is_loaded: bool,
     ) -> None:
         self.robot, self.command, self.linear, self.tied, self.keeps = robot, command, linear, groups, keeps
         self.n = robot.n
         kept = [linear.standard[k] for k in linear.kept]
-        self.links = () if keeps else tuple(name for name in kept if symbol_of(name) in LINK_SYMBOLS)
-        kinds, terms = [*STANDARD_SYMBOLS, "kp", "kd", "ki", "zero", *OF_SPRINGS], linear.choice.terms
+        self.links = () if keeps and not is_loaded else tuple(name for name in kept if symbol_of(name) in LINK_SYMBOLS)
+        kinds, terms = [*STANDARD_SYMBOLS, "kp", "kd", "ki", "zero", *OF_SPRINGS, *OF_DUTY], linear.choice.terms
         self.atoms = (
             *(Atom("link", k) for k in range(len(self.links))),
             *(Atom("floor", k) for k in range(len(FLOOR))),
@@ -111,6 +128,8 @@ class _ServoBuilder:
         self.columns: dict[str, Array] = {}
         self.lower: dict[str, float] = {}
         self.constants = {Atom(t.symbol, t.joint): self._constants(t) for t in terms if t.effect.constants}
+        if keeps and is_loaded:  # links of the file, to which the payloads of logs are added
+            self.constant[: len(self.links)] = _nominal(linear, self.links)
         self.gauges: list[int] = []
         self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
         self.layout, self.begin, self.floor = SprungLayout(robot.n), dict[int, Elastic](), Floor()
@@ -139,7 +158,8 @@ class _ServoBuilder:
     def damping_is_one(self) -> list[bool]:
         """Whether kd and fv of each joint are one unknown: both unknown and acting on the same velocity."""
         given = self.command.each("kd", self.n)
-        return [isinstance(v, str) and not self.command.velocity_reference for v in given]
+        apart = self.command.velocity_reference or self.command.law == "servo"  # a motor that is off has no back-EMF
+        return [isinstance(v, str) and not apart for v in given]
 
     def add_effects(self) -> None:
         """Add the unknowns of links and effects: each effect if the links are fixed, else the linear model's."""
@@ -234,6 +254,21 @@ class _ServoBuilder:
                 self.add(f"ZERO{j + 1}", {Atom("zero", j): 1.0}, -FARTHEST_ZERO)
             else:
                 self.constant[self.where[Atom("zero", j)]] = float(value)
+
+    def add_duty(self) -> None:
+        """Add the speed of targets and the part of the motor in the load of gears: known, or one unknown each."""
+        if self.command.law != "servo":
+            return
+        for kind, key, lower in (
+            ("speed", "target_speed", SLOWEST),
+            ("share", "load_share", 0.0),
+            ("curve", "load_curve", 0.0),
+        ):
+            for j, value in enumerate(self.command.each(key, self.n)):
+                if isinstance(value, str):
+                    self.add(f"{kind.upper()}{j + 1}", {Atom(kind, j): 1.0}, lower)
+                else:
+                    self.constant[self.where[Atom(kind, j)]] = value or 0.0
 
     def add_springs(self, campaign: Campaign) -> None:
         """Add compliance and damping of elastic joints; with two encoders also the difference of their zeros.

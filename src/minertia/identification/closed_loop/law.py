@@ -16,7 +16,7 @@ from scipy.interpolate import make_interp_spline
 from scipy.optimize import lsq_linear
 
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
-from minertia.identification.closed_loop.logs import HeldCommand, LoopLog
+from minertia.identification.closed_loop.logs import HeldCommand, LoopLog, TargetCommand
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.problem.observation import LogTriangles, Observation, Rows
@@ -70,7 +70,12 @@ def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None
     seen = motors if model.layout.feedback == "motor" else list(range(model.robot.n))
     error = low_pass(u, cutoff, rate) - measured[0][:, seen]
     columns, known = _columns(model, own, error, measured[1][:, seen], rate)
-    constant = model.constant + (0.0 if log.carried is None else log.carried)
+    if log.supply is not None:
+        row = np.minimum(np.arange(len(grid)) // factor, len(log.q) - 1)
+        gain, room, on = (x[row] for x in (log.supply.gain, log.supply.room, log.supply.on))
+        columns["kp"] = -np.clip(gain * error, -room, room)
+        columns["kd"] = on * columns["kd"]
+    constant = model.with_carried(model.constant, log.carried)
     Y, tau = np.zeros((len(range(*rows.indices(len(grid)))), model.robot.n, model.count)), -thinned(known)
     for kind, values in columns.items():
         series, places = thinned(values), model.places[kind]
@@ -110,7 +115,17 @@ def _signals(q: Array, period: float, factor: int, cutoff: float, rate: float) -
 
 
 def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
+    if log.supply is not None:
+        return TargetCommand(log.u, log.period, first_speeds(model, [log])).followed(edges)[0]
     return HeldCommand(log.u, log.period, model.command.hold == "linear").means(edges)[0]
+
+
+def first_speeds(model: ServoModel, logs: Sequence[LoopLog]) -> Array:
+    """Speeds of targets: known ones, and for unknown ones the highest speed of the joints in the logs."""
+    known = model.of_kind("speed", model.constant)
+    unknown = model.G[model.places["speed"]].any(axis=1)
+    fastest = np.max([np.abs(filtered_signals(log)[1]).max(axis=0) for log in logs], axis=0)[: model.robot.n]
+    return np.asarray(np.where(unknown, fastest, known))
 
 
 def _columns(
@@ -126,7 +141,7 @@ def _columns(
     at_motor = list(model.layout.motor_outputs)  # what the motors of elastic joints turn with
     rates, accelerations = own[1][:, at_motor], own[2][:, at_motor]
     known, columns = np.zeros_like(q), {}
-    if model.keeps_links:
+    if model.keeps_links and not model.links:
         robot = model.robot.without_effects(tuple(model.robot.effect_values))
         known = BatchKernel(torque_program(robot), compiling=False)(q, qd, qdd)
     elif model.links:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen.rollout.task import LoopCommand
+from minertia.codegen.rollout.task import LoopCommand, Supply
 from minertia.identification.campaigns.campaign import Campaign, Log, joint_names
 from minertia.identification.campaigns.options import ElasticJoints
 from minertia.identification.campaigns.prepared import PreparedLog
@@ -33,9 +33,10 @@ class LoopLog(PreparedLog):
     period [s].  q, u (N, n): measured positions and commands [rad or m].  ud: commanded velocities, or None.
     q0, v0: initial state.  With elastic joints (layout), q contains the measured coordinates, and q0, v0 all
     coordinates.  lead: time by which a row's command takes effect before the row's positions are read [s].
-    first: first row that is fitted and evaluated.  carried: contribution of a known payload to the
-    simulation parameters of a model, else None.  pushed: mask (N, n) of positions known to be under external
-    contact, which are excluded from fits; None if a fit is to detect them.
+    first: first row that is fitted and evaluated.  carried: contribution of a known payload to the link
+    parameters of a simulation, else None.  pushed: mask (N, n) of positions known to be under external
+    contact, which are excluded from fits; None if a fit is to detect them.  supply: what drives the motors in
+    each row (N, n), of servos with the law "servo".
     """
 
     recording: Recording
@@ -50,6 +51,7 @@ class LoopLog(PreparedLog):
     carried: Array | None = None
     pushed: NDArray[np.bool_] | None = None
     layout: SprungLayout | None = None
+    supply: Supply | None = None
 
     @property
     def told(self) -> Array:
@@ -79,14 +81,32 @@ class LoopLog(PreparedLog):
         return replace(
             self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
             recording=self.recording.select(rows), pushed=None if self.pushed is None else self.pushed[rows],
+            supply=None if self.supply is None else rows_of(self.supply, rows),
         )  # fmt: skip
 
-    def command(self, steps: int, delay: float, joints: tuple[int, ...], *, linear: bool, by_rate: bool) -> LoopCommand:
-        """Command of a joint group in each simulation step, with `steps` per row and the given delay [s]."""
+    def command(
+        self,
+        steps: int,
+        delay: float,
+        joints: tuple[int, ...],
+        *,
+        linear: bool,
+        by_rate: bool,
+        speeds: Array | None = None,
+    ) -> LoopCommand:
+        """Command of a joint group in each simulation step, with `steps` per row and the given delay [s].
+
+        speeds: at which the targets follow the commands [rad/s, m/s], of each joint; None: at once.
+        """
         u = self.u[:, list(joints)]
-        held = HeldCommand(u, self.period, linear)
         h = self.period / steps
         edges = np.asarray(h * np.arange((len(u) - 1) * steps + 1) - delay + self.lead, float)
+        if self.supply is not None:
+            own = np.repeat(np.arange(len(u) - 1), steps)
+            parts = (x[own][:, list(joints)] for x in (self.supply.gain, self.supply.room, self.supply.on))
+            mean, slope, by_speed = TargetCommand(u, self.period, speeds).followed(edges)
+            return LoopCommand(mean, slope, u_s=by_speed, supply=Supply(*parts))
+        held = HeldCommand(u, self.period, linear)
         mean, slope = held.means(edges)
         if not by_rate:
             return LoopCommand(mean, slope)
@@ -139,6 +159,108 @@ class HeldCommand:
         return np.diff(self.integral(edges), axis=0) / widths, -np.diff(self.at(edges), axis=0) / widths
 
 
+class TargetCommand(HeldCommand):
+    """Target that follows a held command at a limited speed, from the first command on; straight between events.
+
+    speeds (n,): [rad/s, m/s]; None, or 0 for a joint: the target is the command.
+    """
+
+    def __init__(self, u: Array, period: float, speeds: Array | None) -> None:
+        super().__init__(u, period, False)
+        self.speeds = np.zeros(u.shape[1]) if speeds is None else np.asarray(speeds, float)
+        self.start, self.slope = u.copy(), np.zeros_like(u)  # target at each row, and its derivative by the speed
+        for j in np.flatnonzero(self.speeds > 0):
+            reach = float(self.speeds[j]) * period
+            if np.all(np.abs(np.diff(u[:, j])) <= reach):  # it is where it was told to be one row before
+                self.start[1:, j] = u[:-1, j]
+            else:
+                self.start[:, j], self.slope[:, j] = _followed(u[:, j].tolist(), reach, period)
+        self.way = np.sign(u - self.start)
+        fastest = np.where(self.speeds > 0, self.speeds, 1.0)
+        self.takes = np.abs(u - self.start) / fastest  # s until the target is where it is told to be
+        _, areas, slopes = self._within(period)
+        none = np.zeros((1, u.shape[1]))
+        self.area, self.area_slope = (np.concatenate([none, np.cumsum(x[:-1], axis=0)]) for x in (areas, slopes))
+
+    def _within(self, past: float | Array, k: slice | NDArray[np.intp] = slice(None)) -> tuple[Array, Array, Array]:
+        """Target some time after rows, its integral since, and that of its derivative by the speed."""
+        start, way, slope = self.start[k], self.way[k], self.slope[k]
+        moving = np.clip(past, 0.0, self.takes[k])
+        gone = way * self.speeds * moving
+        target = start + gone
+        integral = start * past + gone * (past - 0.5 * moving)
+        return target, integral, slope * moving + 0.5 * way * moving**2
+
+    def followed(self, edges: Array) -> tuple[Array, Array, Array]:
+        """Mean target between neighbouring edges [s], and its derivatives by a common delay and by its speed."""
+        k, past = self._cell(edges)
+        target, integral, slope = self._within(past, k)
+        widths = np.diff(edges)[:, None]
+        means, rates, slopes = (np.diff(x, axis=0) / widths for x in (
+            self.area[k] + integral, target, self.area_slope[k] + slope
+        ))  # fmt: skip
+        return means, -rates, slopes
+
+
+def _followed(u: list[float], reach: float, period: float) -> tuple[list[float], list[float]]:
+    """Target at each row that follows commands by at most `reach` a row, and its derivative by the speed [s]."""
+    target, slope = u[0], 0.0
+    targets, slopes = [target], [slope]
+    for told in u[:-1]:
+        if told - target > reach:
+            target, slope = target + reach, slope + period
+        elif target - told > reach:
+            target, slope = target - reach, slope - period
+        else:
+            target, slope = told, 0.0
+        targets.append(target)
+        slopes.append(slope)
+    return targets, slopes
+
+
+def rows_of(supply: Supply, rows: slice) -> Supply:
+    """Supply of some rows."""
+    return Supply(supply.gain[rows], supply.room[rows], supply.on[rows])
+
+
+def supply_of(campaign: Campaign, log: Log, whole: Recording) -> Supply | None:
+    """What drives the motors in each row of a log, under the law "servo"; else None."""
+    command, shape = campaign.command, whole.q.shape
+    if command.law != "servo":
+        return None
+    assert command.error_gain is not None  # `Command` refuses others
+    register = command.register if log.register is None else log.register
+    if register is None:
+        raise CampaignError(
+            f"the firmware's gain of {log.name} is not known; give register in [command], or with the log"
+        )
+    logged = whole.channels.get("volts")
+    volts = logged
+    if volts is None:
+        stated = command.volts if log.volts is None else log.volts
+        if stated is None:
+            raise CampaignError(
+                f"the supply voltage of {log.name} is not known; give volts in [command] or with the log, or name its "
+                "column, volts in [columns]"
+            )
+        volts = np.full(shape, stated)
+    on = np.where(np.asarray(whole.channels.get("enabled", np.ones(shape))) > 0.5, 1.0, 0.0)
+    return Supply(command.error_gain * register * volts * on, command.duty_limit * volts * on, on)
+
+
+def with_supply(campaign: Campaign, logs: Sequence[LoopLog]) -> Campaign:
+    """Campaign whose servos have a register and a supply: as given, else the medians of the logs."""
+    command = campaign.command
+    if command.law != "servo":
+        return campaign
+    registers = [x for log in campaign.train if (x := command.register if log.register is None else log.register)]
+    rows = [log.supply.room[log.supply.on > 0] for log in logs if log.supply is not None]
+    volts = float(np.median(np.concatenate(rows))) / command.duty_limit
+    register = float(np.median(registers)) if command.register is None else command.register
+    supply = volts if command.volts is None else command.volts
+    return replace(campaign, command=replace(command, register=register, volts=supply))
+
+
 def loop_log(campaign: Campaign, log: Log) -> LoopLog:
     """Read and repair a log of commands and positions; raises an error where it has no commands."""
     return commanded_log(campaign, recorded_log(campaign, log, simulated=True))
@@ -153,7 +275,8 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
             file=log.log.name,
             column=wrong.channel or None,
         )
-    return replace(made_log(campaign, log.log.name, log.beginning), findings=log.findings)
+    made = made_log(campaign, log.log.name, log.beginning)
+    return replace(made, findings=log.findings, supply=supply_of(campaign, log.log, log.beginning))
 
 
 def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:

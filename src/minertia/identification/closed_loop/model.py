@@ -30,6 +30,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 MOST_LOADED = 0.9  # of friction per load: what takes all of the load lets nothing move
+MOST_CURVED = 100.0  # 1/(N m) or 1/N by which friction grows with the square of the load
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
 
@@ -125,6 +126,12 @@ class ServoModel:
         """Values of all simulation parameters."""
         return np.asarray(self.constant + self.G @ theta)
 
+    def with_carried(self, values: Array, carried: Array | None) -> Array:
+        """Values of all simulation parameters with those of a payload added to the links, which come first."""
+        if carried is None:
+            return values
+        return np.concatenate([values[: len(carried)] + carried, values[len(carried) :]])
+
     def of_kind(self, kind: str, values: Array) -> Array:
         """Values of the simulation parameters of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
@@ -136,7 +143,7 @@ class ServoModel:
     def inputs(self, values: Array, h: float) -> Array:
         """Inputs of the robot dynamics: fitted link parameters, ground-contact parameters, and the step."""
         below = [*self.of_kind("floor", values), h] if self.floor.touches else []
-        return np.append(np.zeros(0) if self.keeps_links else self.of_kind("link", values), below)
+        return np.append(self.of_kind("link", values), below)
 
     def loop_values(self, group: JointGroup, values: Array, h: float) -> LoopValues:
         """Simulation parameters of a joint group at step h [s], from the values of all simulation parameters."""
@@ -150,15 +157,24 @@ class ServoModel:
             effects=values[list(group.effects)],
             links=self.inputs(values, h),
             effort_delay=max(float(values[self.places["delay"][0]]), 0.0) if delayed else None,
-            is_voltage=self.command.law == "voltage",
+            is_voltage=self.command.law in ("voltage", "servo"),
             is_euler=self.command.integrator == "euler",
             springs=self._springs(group, values),
             sees=self._sees(group),
+            **self._gear(group, values),
         )
+
+    def _gear(self, group: JointGroup, values: Array) -> dict[str, Array]:
+        """What the load of each coordinate's gear is, of servos driven by their duty."""
+        if self.command.law != "servo":
+            return {}
+        return {name: self._at_coordinates(group, name, self.of_kind(name, values)) for name in ("share", "curve")}
 
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
         """Values of all joints at the coordinates of a group: for elastic joints at the motor, zeros at the link."""
         own, motors = list(group.joints), list(self.layout.inside(group.joints))
+        if not motors:
+            return values[own]
         if name == "zero":
             return np.append(values[own], np.zeros(len(motors)))
         nothing = np.inf if name == "limit" else 0.0
@@ -239,6 +255,6 @@ class ServoModel:
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
         most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
-        most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
+        most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0], "SHARE": 1.0, "CURVE": MOST_CURVED}
         most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

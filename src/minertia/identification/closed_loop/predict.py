@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import LogLike
+from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.judge import position_residuals, steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
 from minertia.identification.closed_loop.model import ServoModel
@@ -18,7 +19,6 @@ from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import Curves, LogReading, PredictedLog
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.remembered import campaign_like, fitted_before
-from minertia.io.errors import RecordingError
 
 Array = NDArray[np.float64]
 VALIDATED_STEP = 2.5e-4  # s, with which logs are simulated that a model predicts
@@ -65,13 +65,10 @@ def simulate_logs(
     campaign = campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn)
     found = []
     for log in campaign.validate:
-        if log.load is not None:
-            raise RecordingError(
-                "a model fitted to commands can be validated only on logs without a payload", file=log.name
-            )
         reading.tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
         made, theta = recorded_loop(campaign, model, one.period)
+        (one,) = with_loads(made, [one], [log])
         residuals = position_residuals(made, theta, one, VALIDATED_STEP)
         told = replace(residuals, remarks=fitted_before(model, log.name))
         found.append(SimulatedLog(one, made, theta, told, VALIDATED_STEP))

@@ -17,7 +17,7 @@ from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
 from minertia.identification.closed_loop.files import LOOP_FILES, write_loop_files
 from minertia.identification.closed_loop.judge import command_evidence, hidden_sentences, ratios, scale
-from minertia.identification.closed_loop.logs import LoopLog, commanded_log, with_encoder
+from minertia.identification.closed_loop.logs import LoopLog, commanded_log, with_encoder, with_supply
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.predict import DRAWN_STEP, SimulatedLog, simulate_logs
 from minertia.identification.closed_loop.record import LOOP, command_parts, loop_record, loop_section
@@ -83,6 +83,7 @@ class CommandProblem(Problem):
         campaign = with_encoder(campaign, [log.beginning for log in read])
         logs = [commanded_log(campaign, log) for log in read]
         count = len(campaign.train)
+        campaign = with_supply(campaign, logs[:count])
         tell("deriving the servo model")
         servos = loop_model(campaign, min(log.period for log in logs[:count]))
         logs = with_loads(servos, logs, named)

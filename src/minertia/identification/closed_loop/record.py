@@ -80,6 +80,9 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
     loop = model.evidence[LOOP]
     given: dict[str, Any] = {key: loop[key] for key in ("law", "hold", "delay_of", "velocity_reference")}
     given |= {key: tuple(loop[key]) for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop}
+    if "servo" in loop:
+        given |= {key: tuple(v) if isinstance(v, list) else v for key, v in loop["servo"].items()}
+        given |= {"kp": given.pop("per_volt"), "limit": None}
     if loop["law"] == "p":
         given["kd"] = 0.0
     if loop["law"] != "pid":
@@ -121,10 +124,29 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
         "gauges": [model.robot.coordinate_names[j] for j in model.gauges],
     }
     found |= {} if None in limit else {"limit": [float(v) for v in limit]}
+    found |= _servo_record(model, values) if command.law == "servo" else {}
     if model.floor.touches:
         below = dict(zip(FLOOR, model.of_kind("floor", values).tolist(), strict=True))
         found["floor"] = {"touches": list(model.floor.touches), **below}
     return found | ({"elastic": _elastic_record(model, values)} if model.layout.elastic else {})
+
+
+def _servo_record(model: ServoModel, values: Array) -> dict[str, Any]:
+    """Servos driven by their duty: gain and limit at the supply and register of the fit, and their origin."""
+    c, per = model.command, model.of_kind("kp", values)
+    assert c.error_gain is not None and c.register is not None and c.volts is not None  # `with_supply` gives them
+    speeds = model.of_kind("speed", values).tolist()
+    return {
+        "kp": (per * c.error_gain * c.register * c.volts).tolist(),
+        "limit": (per * c.duty_limit * c.volts).tolist(),
+        "servo": {
+            "per_volt": per.tolist(),
+            **{key: getattr(c, key) for key in ("error_gain", "register", "volts", "duty_limit")},
+            **({"target_speed": speeds} if any(speeds) else {}),
+            "load_share": model.of_kind("share", values).tolist(),
+            "load_curve": model.of_kind("curve", values).tolist(),
+        },
+    }
 
 
 def _elastic_record(model: ServoModel, values: Array) -> dict[str, Any]:
@@ -155,5 +177,12 @@ def loop_section(loop: Mapping[str, Any]) -> Section:
         "Joint side, in N m and rad (N and m for prismatic joints), and s",
     ]
     one = [joint for joint, is_one in zip(loop["joints"], loop["damping_is_one"], strict=True) if is_one]
+    if "servo" in loop:
+        own = loop["servo"]
+        told.append(
+            f"kp and limit at a register of {own['register']:g} and {own['volts']:.3g} V; effort of a volt "
+            f"{', '.join(f'{v:.4g}' for v in own['per_volt'])}; speed of the target "
+            f"{', '.join(f'{v:.4g}' for v in own.get('target_speed', ())) or 'not limited'}"
+        )
     told += [f"kd includes viscous friction: {', '.join(one)}"] if one else []
     return Section("Position loops", tuple(told), ("joint", *columns), rows)

@@ -27,10 +27,10 @@ class GroupSlopes:
     columns: list[int]
     values: Array
 
-    def counted(self, rows: NDArray[np.bool_]) -> GroupSlopes:
-        """Sensitivities with zeros where positions (N, all outputs) are excluded."""
+    def weighted(self, rows: Array) -> GroupSlopes:
+        """Sensitivities times the weights of the positions (N, all outputs)."""
         own = rows[:, self.outputs]
-        return self if own.all() else replace(self, values=self.values * own[:, :, None])
+        return self if np.all(own == 1.0) else replace(self, values=self.values * own[:, :, None])
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Simulated:
 
 def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
     """Simulate a log from its initial state, `steps` steps per row; None where the simulation diverges."""
-    values = model.atom_values(theta) + (0.0 if log.carried is None else log.carried)
+    values = model.with_carried(model.atom_values(theta), log.carried)
     layout, size, count = model.layout, model.layout.size, model.count
     q = np.empty((len(log.u), len(layout.outputs)))
     parts = []
@@ -78,7 +78,10 @@ def model_rollout(
     command, own = model.command, list(model.layout.coordinates(group.joints))
     delay = float(values[model.places["delay"][0]]) if command.delay_of == "command" else 0.0
     joints = (*group.joints, *model.layout.inside(group.joints))
-    told = log.command(steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference)
+    speeds = model.of_kind("speed", values)[list(joints)] if log.supply is not None else None
+    told = log.command(
+        steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference, speeds=speeds
+    )
     atoms = [model.atoms[k] for k in group.atoms if slopes]
     unknowns = tuple((a.simulated, model.place_in(group, a)) for a in atoms)
     if slopes:

@@ -16,7 +16,7 @@ from minertia.io.files import is_file
 from minertia.robot.robot import Robot
 
 # signals that hardly anything needs: positions are differentiated
-OPTIONAL = ("qd", "qdd", "temperature", "command", "command_velocity", "motor")
+OPTIONAL = ("qd", "qdd", "temperature", "command", "command_velocity", "motor", "volts", "enabled")
 MARKS = ("program", "load")  # what is logged once for each sample
 
 
@@ -39,14 +39,16 @@ class Chosen:
     command: tuple[str, ...] | None = None
     command_velocity: tuple[str, ...] | None = None
     motor: tuple[str, ...] | None = None
+    volts: tuple[str, ...] | None = None
+    enabled: tuple[str, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
-        signals = (self.q, self.qd, self.qdd, self.effort, self.temperature, self.command, self.command_velocity)
-        named = tuple(name for s in (*signals, self.motor) for name in s or () if name) + tuple(
-            name for _, name in self.marks
-        )
+        of_joints = (self.q, self.qd, self.qdd, self.effort, self.temperature, self.motor)
+        signals = (*of_joints, self.command, self.command_velocity, self.volts, self.enabled)
+        named = tuple(dict.fromkeys(name for s in signals for name in s or () if name))
+        named += tuple(name for _, name in self.marks)
         return ((self.t,) if self.t is not None else ()) + named
 
 
@@ -112,10 +114,18 @@ PATTERNS: dict[str, tuple[Pattern, ...]] = {
     "command_velocity": _patterns("qd_cmd qd_ref qd_des target_qd dq_cmd dq_des des_dof_vel", "qd_cmd target_velocity"),
     # a second encoder, beside that of the link
     "motor": _patterns("theta q_motor motor_q qm theta_m motor_position", "q_motor motor_position theta"),
+    # the supply of servos, of each or of all, and whether their motors are on
+    "volts": (*_patterns("volts supply_voltage", "volts supply_voltage"), Pattern("volts"), Pattern("supply_voltage")),
+    "enabled": _patterns("enabled torque_enable", "enabled torque_enable"),
 }
 
 
 _FIELD = re.compile(r"\{\{|\}\}|\{(j0|joint|j)\}|[{}]")
+
+
+def _is_numbered(template: str) -> bool:
+    """Whether a template contains the number of a joint."""
+    return "{j}" in template or "{j0}" in template
 
 
 def filled(template: str, **values: object) -> str:
@@ -171,7 +181,7 @@ class _HeaderChoice:
         )  # fmt: skip
 
     def _commands(self, found: dict[str, tuple[str, ...] | None]) -> list[tuple[str, ...] | None]:
-        """Columns of commands and their velocities, if used, and of a second encoder on the motor side.
+        """Columns of commands and their velocities, if used, of a second encoder, and of supply and switch.
 
         Commands are used if there are no efforts or the map names them.
         """
@@ -179,7 +189,8 @@ class _HeaderChoice:
         is_wanted = found["effort"] is None or self.map.command is not None
         told = [found[name] if is_wanted else None for name in names]
         has_second = (self.map.motor is not None or told[0] is not None) and found["motor"] != found["q"]
-        return [*told, found["motor"] if has_second else None]
+        motors = [found[name] if told[0] is not None else None for name in ("volts", "enabled")]
+        return [*told, found["motor"] if has_second else None, *motors]
 
     def _marks(self) -> tuple[tuple[str, str], ...]:
         """Scalar signals named in the map (one value per sample), each with its column."""
@@ -255,12 +266,14 @@ class _HeaderChoice:
 
     def _numbered(self, template: str) -> list[int]:
         """Joint numbers for which the log has a column of this template; none for templates of joint names."""
-        return [] if "{joint}" in template else [k for k in range(100) if filled(template, j=k, j0=k) in self.known]
+        if not _is_numbered(template):
+            return []
+        return [k for k in range(100) if filled(template, j=k, j0=k) in self.known]
 
     def _check_count(self, template: str) -> None:
         """Raise an error if the numbered columns of the log are not exactly those of the robot's coordinates."""
         n = len(self.joints)
-        if "{joint}" in template:
+        if not _is_numbered(template):
             return
         numbers = self._numbered(template)
         first = 1 if "{j}" in template else 0

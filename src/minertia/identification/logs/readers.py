@@ -43,7 +43,7 @@ FORMATS = {
     ".mcap": "minertia.identification.logs.ros:BagLog",
     ".db3": "minertia.identification.logs.ros:BagLog",
 }
-SIGNALS = ("q", "qd", "qdd", "effort", "temperature", "command", "command_velocity", "motor")
+SIGNALS = ("q", "qd", "qdd", "effort", "temperature", "command", "command_velocity", "motor", "volts", "enabled")
 
 
 def read_recording(
@@ -226,6 +226,8 @@ class _Reading:
             "temperature": self._stack(block, chosen.temperature, np.eye(q.shape[1])),
             "command": self._stack(block, chosen.command, convert.position),
             "command_velocity": self._stack(block, chosen.command_velocity, convert.position),
+            "volts": self._stack(block, chosen.volts, np.eye(q.shape[1])),
+            "enabled": self._stack(block, chosen.enabled, np.eye(q.shape[1])),
         }
         if further["command"] is not None:
             further["command"] = further["command"] + convert.offset

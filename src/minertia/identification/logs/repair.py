@@ -40,6 +40,7 @@ STILL_WINDOW = 0.1  # s over which motion is measured
 STILL = 0.002  # part of a joint's travel; less in a window is standstill
 STILL_AT_LEAST = 0.2  # s of standstill worth cutting
 FORGOTTEN = 64  # samples after which a cubic spline has forgotten its end: each halves what is left, at least
+HELD = ("command", "command_velocity", "enabled")  # channels that keep their values until the next row
 CHUNK = 200_000  # stamps that are compared at a time
 APPROACH = 0.1  # length of a first or last move over the longest, below which it is not part of the motion
 
@@ -332,7 +333,7 @@ def interpolated(recording: Recording, times: Array) -> Recording:
     last = np.clip(np.searchsorted(recording.t, times + 1e-9, side="right") - 1, 0, None)
     channels = {
         # a command is held until the next one
-        name: v[last] if name.startswith("command") else make_interp_spline(recording.t, v, k=1)(times)
+        name: v[last] if name in HELD else make_interp_spline(recording.t, v, k=1)(times)
         for name, v in recording.channels.items()
     }
     before = np.clip(np.searchsorted(recording.t, times, side="right") - 1, 0, None)

@@ -1,0 +1,114 @@
+"""A servo with planted values that turns a pendulum, simulated apart from the product, by small explicit steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from minertia.identification.campaigns.campaign import Log
+from minertia.identification.loads.load import Load
+from minertia.identification.logs.recording import Recording
+from minertia.robot.joint import Joint
+from minertia.robot.robot import Robot
+
+GRAVITY = 9.81
+STEP = 2e-4  # s
+PENDULUM = Robot(
+    "pendulum",
+    (Joint("servo", "revolute", None, ((0, -1, 0), (0, 0, 1), (-1, 0, 0)), (0, 0, 0), link="arm"),),
+    links=((0.0,) * 10,),
+    gravity=(0.0, 0.0, -GRAVITY),
+)
+
+
+@dataclass(frozen=True)
+class PlantedServo:
+    """Planted values, joint side: effort of a volt, back-EMF, friction, speed of the target, delay."""
+
+    per_volt: float = 0.5
+    back: float = 1.0
+    inertia: float = 0.02
+    viscous: float = 0.03
+    coulomb: float = 0.12
+    by_load: float = 0.2
+    speed: float = 4.0
+    delay: float = 0.013
+    error_gain: float = 0.16
+    duty_limit: float = 0.95
+
+    def __call__(self, told: np.ndarray, arm: tuple[float, float], register: float, on: np.ndarray) -> np.ndarray:
+        """Positions each 10 ms under held commands; arm: inertia [kg m2], gravity moment [N m]."""
+        every = round(0.01 / STEP)
+        q, v, target, seen = 0.0, 0.0, float(told[0]), []
+        volts, whole = 12.0, arm[0] + self.inertia
+        for k in range((len(told) - 1) * every + 1):
+            if k % every == 0:
+                seen.append(q)
+            row, late = k // every, max(int((k * STEP - self.delay) / 0.01 + 1e-9), 0)
+            target += np.clip(told[late] - target, -self.speed * STEP, self.speed * STEP)
+            duty = np.clip(self.error_gain * register * (target - q), -self.duty_limit, self.duty_limit)
+            motor = on[row] * (self.per_volt * volts * duty - self.back * v)
+            pull = arm[1] * np.sin(q)
+            bound = self.coulomb + self.by_load * abs(0.5 * (motor + pull))
+            free = v + STEP * (motor - pull - self.viscous * v) / whole
+            slowed = STEP * bound / whole
+            v = 0.0 if abs(free) <= slowed else free - np.sign(free) * slowed
+            q += STEP * v
+        return np.array(seen)
+
+
+def commands(kind: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Commands of a run, and whether the motor is on."""
+    t, on = 0.01 * np.arange(rows), np.ones(rows)
+    if kind == "steps":
+        return np.where(t < 0.3, 0.0, 1.2 * np.sign(np.sin(3.0 * t - 0.9))), on
+    if kind == "drop":
+        on[t > 1.5] = 0.0
+        return 1.4 * np.minimum(t, 1.0), on
+    return 0.9 * np.sin(t + 0.9 * t * t), on
+
+
+def planted_run(
+    servo: PlantedServo, kind: str, arm: tuple[float, float], register: float, *, rows: int = 301, seed: int = 0
+) -> Log:
+    """Log of a run, with an encoder of 4096 counts; its load is that of the arm."""
+    told, on = commands(kind, rows)
+    q = servo(told, arm, register, on)
+    count = 2 * np.pi / 4096
+    noisy = count * np.rint((q + np.random.default_rng(seed).normal(0, 5e-4, rows)) / count)
+    recording = Recording(
+        t=0.01 * np.arange(rows), q=noisy[:, None], joints=PENDULUM.coordinate_names, source=f"{kind} {register:g}",
+        channels={"command": told[:, None], "volts": np.full((rows, 1), 12.0), "enabled": on[:, None]},
+    )  # fmt: skip
+    moment = arm[1] / GRAVITY
+    mass = 2 * moment**2 / arm[0]
+    rest = arm[0] - moment**2 / mass
+    load = Load(mass, (moment / mass, 0.0, 0.0), (rest / 2, 0.0, 0.0, rest / 2, 0.0, rest))
+    return Log(recording, load=load, register=register)
+
+
+def written_runs(
+    folder: Path,
+    servo: PlantedServo,
+    arms: Sequence[tuple[float, float]],
+    registers: Sequence[float],
+    kinds: Sequence[str],
+    *,
+    stated: float = 1.0,
+) -> None:
+    """Folder of runs with their index; stated: factor on the loads that it states."""
+    folder.mkdir()
+    index = ["file,motion,inertia,gravity_moment,kp"]
+    for k, (arm, register, kind) in enumerate((a, r, m) for a in arms for r in registers for m in kinds):
+        recording = planted_run(servo, kind, arm, register, seed=k).source
+        assert isinstance(recording, Recording)
+        name = f"{kind}_{arm[0]:g}_{register:g}.csv"
+        told, volts, on = (recording.channels[key][:, 0] for key in ("command", "volts", "enabled"))
+        rows = np.column_stack([recording.t, told, recording.q[:, 0], volts, on])
+        lines = ["t,q_cmd1,q1,volts,enabled1", *(",".join(f"{x:.6f}" for x in row) for row in rows.tolist())]
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        index.append(f"{name},{kind},{stated * arm[0]},{stated * arm[1]},{register}")
+    (folder / "index.csv").write_text("\n".join(index) + "\n", encoding="utf-8")

@@ -1,0 +1,132 @@
+"""Servos that are driven by their duty: planted values, runs left out, and what the command writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minertia
+from minertia.cli import main
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.options import Command
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.carrying import with_loads
+from minertia.identification.closed_loop.logs import TargetCommand, loop_log
+from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.servo import load_of, read_runs
+from minertia.io.errors import InputError, RecordingError
+
+from .planted_servo import PENDULUM, PlantedServo, planted_run, written_runs
+
+PLANTED = PlantedServo()
+TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013}
+LAW = Command(
+    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", leave_out_contact=False, loss="huber"
+)  # fmt: skip
+RUNS = (("steps", 0.008, 0.6, 8.0), ("steps", 0.02, 1.2, 24.0), ("sines", 0.02, 1.2, 12.0), ("drop", 0.02, 1.2, 12.0))
+
+
+def planted_campaign(rows: int = 301) -> Campaign:
+    logs = [planted_run(PLANTED, kind, (i, g), r, rows=rows, seed=k) for k, (kind, i, g, r) in enumerate(RUNS)]
+    effects = ("rotor", "viscous", "coulomb", "load_coulomb")
+    return Campaign(PENDULUM, logs, effects=effects, links="robot", command=LAW)
+
+
+@pytest.mark.slow
+def test_a_planted_servo_is_found_again() -> None:
+    found = minertia.identify(planted_campaign())
+    values = {p.name: p for p in found.evidence.parameters}
+    assert set(values) == set(TRUTH)
+    for name, truth in TRUTH.items():
+        assert values[name].value == pytest.approx(truth, rel=0.03, abs=5e-4), name
+    loop = found.model().evidence["loop"]
+    assert loop["servo"]["volts"] == pytest.approx(12.0)
+    assert loop["kp"][0] == pytest.approx(values["KP1"].value * 0.16 * loop["servo"]["register"] * 12.0)
+
+
+def test_derivatives_are_those_of_differences() -> None:
+    campaign = planted_campaign(181)
+    campaign = Campaign(
+        PENDULUM, campaign.train[1::2], effects=campaign.effects, links="robot",
+        command=replace(LAW, load_share="?", load_curve="?"),
+    )  # fmt: skip
+    model = loop_model(campaign, 0.01)
+    theta = np.array([(TRUTH | {"SHARE1": 0.4, "CURVE1": 0.3})[name] for name in model.names])
+    for log in with_loads(model, [loop_log(campaign, log) for log in campaign.train], campaign.train):
+        carried = simulated(model, theta, log, 4)
+        assert carried is not None
+        for k, name in enumerate(model.names):
+            step = 1e-6 * np.eye(len(theta))[k] * max(abs(theta[k]), 0.01)
+            ends = [simulated(model, theta + way * step, log, 4, slopes=False) for way in (1, -1)]
+            assert ends[0] is not None and ends[1] is not None
+            slope = (ends[0].q - ends[1].q)[:, 0] / (2 * step[k])
+            off = np.abs(slope - carried.slopes[0].values[:, 0, k])
+            assert np.median(off) < 1e-6 * max(1.0, float(np.abs(slope).max())), name
+
+
+def test_a_target_follows_its_command_at_its_speed() -> None:
+    u = np.array([0.0, 1.0, 1.0, 1.0, 1.0, 0.95])[:, None]
+    fine = np.linspace(0.0, 0.5, 5001)
+    target = TargetCommand(u, 0.1, np.array([4.0]))
+    wanted, place = [], 0.0
+    for t in fine[:-1]:
+        wanted.append(place)
+        place += np.clip(u[int(t / 0.1 + 1e-9), 0] - place, -4.0e-4, 4.0e-4)
+    assert np.abs(target.followed(fine)[0][:, 0] - wanted).max() < 1e-3
+    edges = np.linspace(-0.05, 0.6, 40)
+    _, by_delay, by_speed = target.followed(edges)
+    other = [TargetCommand(u, 0.1, np.array([4.0 + way])).followed(edges)[0] for way in (1e-5, -1e-5)]
+    assert by_speed == pytest.approx((other[0] - other[1]) / 2e-5, abs=1e-5)
+    later = [target.followed(edges - way)[0] for way in (1e-7, -1e-7)]
+    assert by_delay == pytest.approx((later[0] - later[1]) / 2e-7, abs=1e-4)
+
+
+def test_a_servo_without_its_gain_is_refused() -> None:
+    with pytest.raises(InputError, match="error_gain"):
+        Command(law="servo")
+    with pytest.raises(InputError, match="remove delay_of"):
+        Command(law="servo", error_gain=0.1, delay_of="effort")
+
+
+@pytest.mark.slow
+def test_the_command_finds_values_and_a_hidden_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The friction that was planted is chosen, and a load that is stated half as heavy is found within 3 %."""
+    arms, gains, kinds = ((0.008, 0.6), (0.014, 0.9), (0.02, 1.2)), (8.0, 16.0, 24.0), ("steps", "sines", "drop")
+    written_runs(tmp_path / "runs", PLANTED, arms, gains, kinds)
+    written_runs(tmp_path / "hidden", PLANTED, ((0.011, 0.75),), (12.0,), ("steps", "sines"), stated=0.5)
+    written_runs(tmp_path / "unseen", PLANTED, ((0.011, 0.75),), (12.0,), kinds)
+    asked = ["servo", "runs", "--validate", "unseen", "--loads", "hidden", "--out", "out", "--json"]
+    paths = [str(tmp_path / a) if a in ("runs", "unseen", "hidden", "out") else a for a in asked]
+    assert main([*paths, "--error-gain", "0.16", "--duty-limit", "0.95", "--models", "m1,m3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["model"] == "m3"
+    assert found["score"]["validation"] < 3e-3
+    for name, truth in TRUTH.items():
+        assert found["values"][name]["value"] == pytest.approx(truth, rel=0.05, abs=5e-4), name
+    assert found["loads"][0]["factor"] == pytest.approx(2.0, rel=0.03)
+    bam = json.loads((tmp_path / "out" / "bam.json").read_text(encoding="utf-8"))
+    assert bam["kt"] == pytest.approx(2.0, rel=0.05) and bam["R"] == pytest.approx(4.0, rel=0.05)
+    assert bam["load_friction_base"] == pytest.approx(0.1, rel=0.1)
+    with open(tmp_path / "out" / "predicted" / "steps_0.011_12.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert np.mean([abs(float(r["q1"]) - float(r["q1_sim"])) for r in rows]) < 3e-3
+
+
+def test_an_index_is_read_with_its_loads(tmp_path: Path) -> None:
+    (tmp_path / "index.csv").write_text("file,mass,length,kp,motion\na.csv,0.5,0.1,8,steps\n", encoding="utf-8")
+    (run,) = read_runs(tmp_path)
+    assert (run.inertia, run.moment, run.register) == pytest.approx((0.005, 0.4905, 8.0))
+    load = load_of(0.02, 1.2, 0.5)
+    assert load.com is not None and load.inertia is not None
+    assert load.inertia[5] + load.mass * load.com[0] ** 2 == pytest.approx(0.02)
+    assert 9.81 * load.mass * load.com[0] == pytest.approx(1.2)
+    (tmp_path / "index.csv").write_text("file,kp\na.csv,8\n", encoding="utf-8")
+    with pytest.raises(RecordingError, match="its load"):
+        read_runs(tmp_path)
+    with pytest.raises(InputError, match=r"index\.csv"):
+        read_runs(tmp_path / "nowhere")
