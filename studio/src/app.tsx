@@ -1,13 +1,16 @@
 import { Component, type ComponentType, type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
-import { startJob } from "./api";
+import { cancelJob, startJob } from "./api";
 import { CampaignProvider } from "./campaign";
+import { useElapsed } from "./parts/bits";
+import { received } from "./parts/files";
 import { AddressLooks, LooksContext } from "./parts/look";
 import { latest, newest, type Studio, StudioContext, usePath, useProject, useStudio } from "./studio";
-import type { Project } from "./types";
+import type { Job, Project } from "./types";
 
 interface Step { path: string; title: string; about: string; load: () => Promise<{ default: ComponentType }> }
 
 const STEPS: Step[] = [
+  { path: "start", title: "Start", about: "robots, sample", load: () => import("./steps/start") },
   { path: "robot", title: "Robot", about: "base parameters", load: () => import("./steps/robot") },
   { path: "excite", title: "Excite", about: "excitation trajectory", load: () => import("./steps/excite") },
   { path: "data", title: "Data", about: "logs, columns, audit", load: () => import("./steps/data") },
@@ -58,14 +61,36 @@ export function App() {
     [put, look],
   );
 
+  const [chain, setChain] = useState<{ check?: string; run?: string } | null>(null);
+  const checked = project?.check;
+  const identify = useCallback(async () => {
+    const job = await run(checked ? "identify" : "check");
+    if (job) setChain(checked ? { run: job.name } : { check: job.name });
+  }, [run, checked]);
   useEffect(() => {
-    document.title = `${path[0] ?? "robot"} · minertia studio`;
+    const job = chain && project?.jobs.find((one) => one.name === (chain.check ?? chain.run));
+    if (!job || job.state === "running") return;
+    if (job.state !== "done") return setChain(null);
+    if (chain.run) {
+      setChain(null);
+      if (path[0] === "identify" || path[0] === "data") go(`/validate/${job.name}`);
+    } else if (job.grade !== "good") setChain(null);
+    else if (checked === job.name) {
+      setChain({});
+      void run("identify").then((made) => setChain(made ? { run: made.name } : null));
+    }
+  }, [chain, project, checked, path, go, run]);
+
+  const over = useDrop(project, refresh, say, write, go);
+
+  useEffect(() => {
+    document.title = `${path[0] ?? "start"} · minertia studio`;
     document.querySelector(".steps [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
   }, [path[0], !project]);
 
   const studio = useMemo<Studio | null>(
-    () => (project ? { project, path, go, refresh, run, say, look, write, revision, trouble } : null),
-    [project, path, go, refresh, run, look, write, revision, trouble],
+    () => (project ? { project, path, go, refresh, run, identify, isChained: !!chain, say, look, write, revision, trouble } : null),
+    [project, path, go, refresh, run, identify, chain, look, write, revision, trouble],
   );
 
   if (!project || !studio)
@@ -87,6 +112,11 @@ export function App() {
   return (
     <StudioContext.Provider value={studio}>
       <LooksContext.Provider value={looks}>
+        {over && (
+          <p className="drop-over" role="status">
+            Drop robots, meshes and logs here.
+          </p>
+        )}
         <a className="skip" href="#main">
           Skip to the step
         </a>
@@ -97,6 +127,7 @@ export function App() {
           <span className="where" title={project.folder}>
             {project.name}
           </span>
+          <RunningJobs project={project} />
           <span className="robot-name">{project.robot?.title ?? "no robot yet"}</span>
         </header>
         <nav className="steps" aria-label="Steps">
@@ -113,7 +144,7 @@ export function App() {
                       go(`/${own}`);
                     }}
                   >
-                    <i className={own === "runs" ? "dot no" : `dot ${state}`} aria-hidden="true" />
+                    <i className={own === "runs" || own === "start" ? "dot no" : `dot ${state}`} aria-hidden="true" />
                     <span>
                       {title}
                       {state && <span className="hidden"> ({WORDS[state]})</span>}
@@ -147,6 +178,68 @@ export function App() {
       </LooksContext.Provider>
     </StudioContext.Provider>
   );
+}
+
+/** Jobs that run, on every step, each with a way to end it. */
+function RunningJobs({ project }: { project: Project }) {
+  const { refresh, say } = useStudio();
+  const end = (name: string) => void cancelJob(name).then(refresh, (error: Error) => say(error.message));
+  return (
+    <>
+      {project.jobs
+        .filter((job) => job.state === "running" && job.kind !== "robot")
+        .map((job) => (
+          <span key={job.name} className="running-job">
+            <i className="dot running" aria-hidden="true" /> {job.name} <RunningTime job={job} />
+            <button type="button" className="plain" aria-label={`Stop ${job.name}`} onClick={() => end(job.name)}>
+              ×
+            </button>
+          </span>
+        ))}
+    </>
+  );
+}
+
+const RunningTime = ({ job }: { job: Job }) => <span className="soft">{useElapsed(job)}</span>;
+
+/** The whole page as a place to drop files: each goes where its name says, and its step is opened. */
+function useDrop(project: Project | null, refresh: () => Promise<void>, say: (sentence: string | null) => void, write: Studio["write"], go: (path: string) => void): boolean {
+  const [over, setOver] = useState(false);
+  useEffect(() => {
+    if (!project) return;
+    let leaving = 0;
+    const isFiles = (event: DragEvent) => !!event.dataTransfer?.types.includes("Files");
+    const drag = (event: DragEvent) => {
+      if (!isFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+      window.clearTimeout(leaving);
+      leaving = window.setTimeout(() => setOver(false), 300); // no more of these events: it left, or was dropped
+    };
+    const drop = async (event: DragEvent) => {
+      if (!isFiles(event) || event.defaultPrevented) return; // a field of the step took it
+      event.preventDefault();
+      const files = [...(event.dataTransfer?.files ?? [])];
+      try {
+        const place = await received(files, project, write);
+        say(null);
+        await refresh();
+        go(place);
+      } catch (error) {
+        say((error as Error).message);
+        await refresh();
+      }
+    };
+    const dropped = (event: DragEvent) => void drop(event);
+    window.addEventListener("dragover", drag);
+    window.addEventListener("drop", dropped);
+    return () => {
+      window.clearTimeout(leaving);
+      window.removeEventListener("dragover", drag);
+      window.removeEventListener("drop", dropped);
+    };
+  }, [project, refresh, say, write, go]);
+  return over;
 }
 
 function NoAnswer({ trouble, again }: { trouble: string; again: () => Promise<void> }) {

@@ -15,6 +15,9 @@ export interface Studio {
   go: (path: string) => void;
   refresh: () => Promise<void>;
   run: (kind: string, settings?: object) => Promise<Job | null>;
+  /** Check the campaign unless that is done, identify, and show the result. */
+  identify: () => Promise<void>;
+  isChained: boolean; // whether that is under way
   say: (sentence: string | null) => void;
 }
 

@@ -39,6 +39,9 @@ export interface RunSummary {
   knows: string;
 }
 
+/** A bundled robot; strokes: two ends, x to the right and y up, and a width [m], the farthest first. */
+export interface BundledRobot { name: string; title: string; joints: number; has_masses: boolean; strokes: number[][] }
+
 export interface Chosen { bundled?: string; file?: string; title: string; version: string }
 
 export interface Project {
@@ -169,7 +172,9 @@ export interface LogView {
 }
 
 export interface CheckView { ok: boolean; errors: number; warnings: number; logs: LogView[]; joints: string[] }
-export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[]; unread?: string[] }
+export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[]; unread?: string[]; previews?: Record<string, Preview> }
+/** First rows of a log as they are in the file; written: how a text file is written. */
+export interface Preview { rows: string[][]; written: { delimiter: string; decimal: string; encoding: string } | null }
 
 export interface ResidualsData { log?: string; relative: number; rmse: number; per_joint: { joint: string; relative: number | null; rmse: number }[]; remarks?: string[] }
 

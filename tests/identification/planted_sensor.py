@@ -37,7 +37,8 @@ def planted(robot: Robot, place: str, mass: float = 2.5, seed: int = 0) -> Plant
     chi = dict(zip(columns, own.parameter_vector(True, True).tolist(), strict=True))
     far = own.n_joints + 1
     A = rng.normal(size=(3, 3)) * 0.03
-    ten = from_com(mass, (0.02, -0.03, 0.08), mass * (A @ A.T + 0.001 * np.eye(3)))
+    second = A @ A.T + 0.001 * np.eye(3)  # second moments of a body that can exist
+    ten = from_com(mass, (0.02, -0.03, 0.08), mass * (np.trace(second) * np.eye(3) - second))
     symbols = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
     chi |= {f"{s}{far}": v for s, v in zip(symbols, ten, strict=True)}
     chi |= {f"B{c}{a}{far}": v for (c, a), v in zip([(c, a) for c in "FM" for a in "XYZ"], BIAS, strict=True)}

@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import minertia as mi
+from minertia.cli import main
 from minertia.dynamics.model import forward_kinematics
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import SensorOptions
@@ -17,11 +18,14 @@ from minertia.identification.campaigns.sensed import PLACED, placed_frame
 from minertia.identification.efforts.sensor_setups import right_angle_turns
 from minertia.identification.identify import build_problem, identify
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.model_file import read_model
+from minertia.identification.model_file import joints_alone, read_model
+from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.sampling import sample_model
 from minertia.identification.validate import validate
 from minertia.io.errors import MinertiaError, RecordingError
+from minertia.robot.divided import whole_links
 from minertia.robot.files import read_robot
-from tests.identification.planted_sensor import planted, write_log
+from tests.identification.planted_sensor import motion, planted, write_log
 
 EFFECTS = ("rotor", "viscous", "coulomb")
 GAINS = np.array([12.0, 12.0, 10.0, 8.0, 8.0, 8.0])
@@ -45,10 +49,16 @@ def deviations(model, plant):
     return ((model.beta - truth) / dev)[dev > 0]
 
 
-def test_a_wrist_sensor_beside_joints(arm, tmp_path):
-    plant = planted(arm, "tool0")
-    train, unseen = (write_log(tmp_path / f"{k}.csv", plant, seed=k, seconds=12) for k in (1, 2))
-    found = identify(campaign(arm, train, validate=unseen))
+@pytest.fixture(scope="module")
+def wrist(arm, tmp_path_factory):
+    """A planted arm, a validation log, and the identification from another log."""
+    plant, folder = planted(arm, "tool0"), tmp_path_factory.mktemp("wrist")
+    train, unseen = (write_log(folder / f"{k}.csv", plant, seed=k, seconds=12) for k in (1, 2))
+    return plant, unseen, identify(campaign(arm, train, validate=unseen))
+
+
+def test_a_wrist_sensor_beside_joints(wrist, tmp_path):
+    plant, unseen, found = wrist
     model = found.model()
     assert found.verdict.grade == "good"
     assert model.linear.count == 46 + 16 + 6  # two rotors merge with their links
@@ -61,6 +71,23 @@ def test_a_wrist_sensor_beside_joints(arm, tmp_path):
     again = read_model(tmp_path / "model.toml")
     assert again.row_names == model.row_names
     assert validate(again, unseen)[0].relative == pytest.approx(found.evidence.unseen[0].relative, rel=1e-6)
+
+
+def test_models_with_sensors_serve_as_models_of_joints(wrist):
+    """Whole links predict the joints' efforts; draws of the posterior and a watch need no sensor."""
+    plant, unseen, found = wrist
+    model = found.model()
+    assert np.linalg.matrix_rank(model.covariance / np.outer(*2 * [np.sqrt(np.diag(model.covariance))])) == len(
+        model.beta
+    )
+    alone = joints_alone(model)
+    assert alone.row_names == model.row_names[:6]
+    truth = whole_links(plant.robot, plant.chi)
+    apart = alone.beta - alone.linear.K @ np.array([truth.get(name, 0.0) for name in alone.linear.standard])
+    assert np.mean(np.abs(apart) < 3 * np.sqrt(np.diag(alone.covariance))) > 0.95
+    drawn = sample_model(model, SampleOptions(n=8))
+    last = drawn.bodies[0][:, 5]
+    assert last == pytest.approx(truth["M6"], rel=0.5) and last.min() > 2.5
 
 
 def test_a_plate_alone_in_a_campaign_file(arm, tmp_path):
@@ -86,6 +113,33 @@ def test_gains_from_two_loads_and_not_from_one(arm, tmp_path):
     assert np.abs(problem.gains.gains / GAINS - 1)[:5].max() < 0.01
     with pytest.raises(MinertiaError, match="one load on a sensor"):
         build_problem(campaign(arm, [a, b]))
+
+
+@pytest.mark.slow
+def test_two_loads_from_logs_to_robot_files(arm, tmp_path, monkeypatch):
+    """Logs in currents with two loads: a good verdict, files that others read, code, essential values, a payload."""
+    pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    one, other = planted(arm, "tool0", 2.5), planted(arm, "tool0", 5.5, seed=5)
+    for name, plant, seed in (("a", one, 1), ("b", other, 2), ("c", one, 3)):
+        write_log(tmp_path / f"{name}.csv", plant, seed=seed, gains=GAINS, seconds=12)
+    assert main(["convert", "ur10e", "arm.urdf"]) == 0
+    (tmp_path / "two.toml").write_text(
+        'format = 1\nrobot = "arm.urdf"\n[logs]\ntrain = [{file = "a.csv", tool = "A"}, {file = "b.csv", tool = "B"}]\n'
+        'validate = [{file = "c.csv", tool = "A"}]\n[model]\neffects = ["rotor", "viscous", "coulomb"]\n'
+        '[[sensor]]\nat = "tool0"\nname = "s"\n'
+    )
+    assert main(["identify", "--campaign", "two.toml", "--out", "found"]) == 0
+    model = read_model(tmp_path / "found/model.toml")
+    (left,) = model.exports["mjcf"]["left"]
+    assert model.exports["mjcf"]["read_by"] == "MuJoCo" and left["file"]["relative"] < 1.2 * left["model"]["relative"]
+    t, q, qd, qdd = motion(6, 5.0, 9)
+    truth = arm.with_parameters({n: v for n, v in whole_links(one.robot, one.chi).items() if not n.startswith("OFF")})
+    exact, found = (np.asarray(mi.inverse_dynamics(robot, q, qd, qdd)) for robot in (truth, model.robot))
+    assert np.linalg.norm(found - exact) < 0.01 * np.linalg.norm(exact)
+    assert main(["generate", "found/model.toml", "--out", "code"]) == 0
+    assert main(["sample", "found", "--n", "16"]) == 0
+    assert main(["significance", "--campaign", "two.toml"]) == 0
 
 
 @pytest.mark.slow
@@ -176,6 +230,8 @@ def test_a_slower_sensor_is_read_right(arm, tmp_path):
     own = campaign(arm, log)
     with pytest.raises(RecordingError, match=r"a wrench every 0\.4 s"):
         own.as_logged(own.train[0])
+    with pytest.raises(RecordingError, match=r"rows are 0\.01 s apart, but wrenches 0\.4 s"):
+        mi.wrench("ur10e", log, columns=ColumnMap(angle="rad"))
 
 
 def test_missing_columns_and_unknown_places_are_one_sentence(arm, tmp_path):
@@ -188,7 +244,7 @@ def test_missing_columns_and_unknown_places_are_one_sentence(arm, tmp_path):
     text = log.read_text().replace("fx", "gx", 1)
     log.write_text(text)
     own = campaign(arm, log)
-    with pytest.raises(RecordingError, match="no columns s_fx"):
+    with pytest.raises(RecordingError, match="no columns fx for"):
         own.as_logged(own.train[0])
     with pytest.raises(MinertiaError, match="torque equations"):
         build_problem(replace(campaign(arm, write_log(tmp_path / "b.csv", planted(arm, "tool0"))),

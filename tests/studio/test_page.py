@@ -98,15 +98,11 @@ def data_step(visit: Visit, logs: Path) -> None:
 def identify_step(visit: Visit) -> None:
     page = visit.page
     page.get_by_role("link", name="Identify").click()
-    run = page.get_by_role("button", name="Run", exact=True)
-    assert run.is_enabled()
+    run = page.get_by_role("button", name="Check and run")
     page.get_by_label("low-pass").fill("12")  # any change voids the check
     page.get_by_text("not checked as it stands now").wait_for()
-    assert run.is_disabled()
     page.get_by_label("choose the effects").uncheck()
     page.get_by_text("in campaign.toml").or_(page.get_by_text("not checked as it stands now")).wait_for()
-    page.get_by_role("button", name="Check", exact=True).click()
-    page.get_by_text("checked: nothing stands against it").wait_for()
     run.click()
     page.get_by_role("status", name="Identification").wait_for()
     page.reload()  # in the middle
@@ -334,8 +330,7 @@ def test_a_real_log(chromium, tmp_path):
         zoomed(page)
         page.get_by_role("link", name="Identify").click()
         page.get_by_label("choose the effects").uncheck()
-        checked_and_run(page)
-        page.get_by_role("button", name="Show the result").click()
+        checked_and_run(page)  # which shows the result
         page.get_by_role("heading", name="Residual over effort").wait_for()
         compared(page)
         assert visit.faults == []
@@ -348,9 +343,7 @@ def test_a_real_log(chromium, tmp_path):
 def checked_and_run(page: Any) -> None:
     """After a change of the campaign: the check of it, and the fit."""
     page.get_by_text("not checked as it stands now").wait_for()
-    page.get_by_role("button", name="Check", exact=True).click()
-    page.get_by_text("checked: nothing stands against it").wait_for()
-    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Check and run").click()
 
 
 def compared(page: Any) -> None:
@@ -358,8 +351,7 @@ def compared(page: Any) -> None:
     page.get_by_role("link", name="Identify").click()
     page.get_by_label("low-pass").fill("30")
     checked_and_run(page)
-    page.get_by_role("status", name="Identification").wait_for()
-    page.get_by_role("button", name="Show the result").click()
+    page.wait_for_url("**/validate/*")
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("heading", name="Efforts as both predict them").wait_for()
     labels = page.locator(".plot .u-legend .u-label").all_inner_texts()

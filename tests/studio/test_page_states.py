@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -213,3 +214,75 @@ def test_a_decimal_comma_all_the_way(chromium, tmp_path):
         assert visit.serious() == []
         assert visit.faults == []
     assert os.listdir(project / "uploads")
+
+
+@pytest.mark.slow
+def test_a_newcomer_with_german_currents_comes_to_a_verdict(chromium, tmp_path):
+    """A folder of logs as a spreadsheet writes them: a robot, a paste of gains, one button; then the verdict."""
+    arm, project, gain = recorded_arm(tmp_path), tmp_path / "project", (3.0, 2.0)
+    project.mkdir()
+    for name in ("a.csv", "b.csv"):
+        head, *rows = [line.split(",") for line in (arm / name).read_text().split()]
+        units = {"t": "Zeit [s]", "q": "Achse {} Position [°]", "tau": "Achse {} Strom [A]"}
+        titles = [units[column.rstrip("12")].format(column[-1]) for column in head]
+        scale = [1 if c == "t" else 180 / math.pi if c[0] == "q" else 1 / gain[int(c[-1]) - 1] for c in head]
+        lines = [";".join(f"{float(v) * k:.9g}" for v, k in zip(row, scale, strict=True)) for row in rows]
+        text = ";".join(titles) + "\n" + "\n".join(lines).replace(".", ",") + "\n"
+        (project / f"Messung_{name}").write_bytes(text.encode("windows-1252"))
+    (project / "arm.urdf").write_bytes((arm / "arm.urdf").read_bytes())
+    with running(project) as at:
+        visit = Visit(chromium, at.entrance)
+        page = visit.page
+        visit.go("robot")
+        page.get_by_role("combobox", name="Robot", exact=True).select_option(label="arm.urdf")
+        page.get_by_role("heading", name="arm", exact=True).wait_for()
+        page.get_by_role("link", name="Data").click()
+        page.get_by_role("heading", name="First rows").wait_for()
+        page.get_by_label("gains of").first.click()
+        page.evaluate(PASTE, "\t".join(str(k).replace(".", ",") for k in gain))
+        page.get_by_text("in campaign.toml").wait_for()
+        page.get_by_role("button", name="Check and identify").click()
+        page.get_by_role("term").get_by_text("Predicts efforts").wait_for()
+        assert page.locator(".stamp").inner_text() == "Good"
+        assert visit.serious() == []
+        assert visit.faults == []
+
+
+@pytest.mark.slow
+def test_a_robot_of_60_joints_is_drawn_in_parts(chromium, tmp_path):
+    """Rows that are not seen are not drawn; the Tab key comes to the table once, and arrows go through its rows."""
+    link = "<link name='l{k}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+    link += "</inertial></link><joint name='j{k}' type='revolute'><parent link='l{p}'/><child link='l{k}'/>"
+    link += "<origin xyz='0.1 0 0' rpy='1.5707963 0 0'/><axis xyz='0 0 1'/><limit velocity='1' effort='1'/></joint>"
+    links = "".join(link.format(k=k, p=0 if k % 20 == 1 else k - 1) for k in range(1, 61))
+    (tmp_path / "sixty.urdf").write_text(f"<robot name='sixty'><link name='l0'/>{links}</robot>")
+    with running(tmp_path) as at:
+        visit = Visit(chromium, at.entrance)
+        page = visit.page
+        visit.go("robot")
+        page.get_by_role("combobox", name="Robot", exact=True).select_option(label="sixty.urdf")
+        count = int(page.get_by_role("heading", name=re.compile(r"^\d+ base parameters")).inner_text().split()[0])
+        rows = page.locator("table.parameters tbody tr[data-row]")
+        rows.first.wait_for()
+        assert page.locator("*").count() < 10_000 and rows.count() < 150
+        assert page.locator("table.parameters [tabindex='0']").count() == 1
+        rows.first.focus()
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.dataset.row") == "1"
+        table, last = page.locator(".scroll.tall", has=page.locator("table.parameters")), f"tr[data-row='{count - 1}']"
+        for _ in range(60):  # parts have their own heights once they are seen
+            table.evaluate("(e) => (e.scrollTop = 1e6)")
+            page.wait_for_timeout(100)
+            if page.locator(last).count():
+                break
+        assert page.locator(last).is_visible() and rows.count() < 150
+        assert visit.serious() == []
+        assert visit.faults == []
+
+
+PASTE = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text", text);
+  const paste = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+  document.activeElement.dispatchEvent(paste);
+}"""

@@ -8,16 +8,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from minertia.identification.campaigns.options import SensorOptions
 from minertia.identification.campaigns.sensed import loads_of_rows, sensed_robot
-from minertia.identification.model import IdentifiedModel, Model, model_text, read_unknowns
+from minertia.identification.model import IdentifiedModel, Model, model_text, read_unknowns, term_table
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
 from minertia.identification.problem.terms import EffectSpec, Wanted, at_joints
 from minertia.io.documents import DocumentError, toml_document
-from minertia.io.errors import DescriptionError, expect_path, expected
+from minertia.io.errors import DescriptionError, InputError, expect_path, expected
 from minertia.io.files import is_file, why_no_file, write_file
 from minertia.io.provenance import read_made_of
 from minertia.io.schema import restored
+from minertia.robot.divided import whole_links
 from minertia.robot.files import model_in
 from minertia.robot.formats.reading import MODEL, ReadOptions, is_model_text, read_text
 from minertia.robot.identified import GEOMETRY, WRENCH, check_format, nominal_robot
@@ -107,6 +110,28 @@ def _read(document: Mapping[str, Any], path: str | Path) -> Model:
         document.get("campaign", {}),
         read_made_of(document),
         document.get("exports", {}),
+    )
+
+
+def joints_alone(model: IdentifiedModel) -> IdentifiedModel:
+    """Model of the joints' efforts with whole links, from one with force/torque sensors; others are returned as is.
+
+    The unknowns of whole links are linear combinations of those of their near and far parts.
+    """
+    old = model.linear
+    if not old.robot.sensors:
+        return model
+    robot = old.robot.without_sensors
+    terms = [_effect(robot, term_table(term)) for term in old.choice.terms]
+    linear = linear_model(robot, [*_without_twins(old.choice.own), *terms], method=old.base.method)
+    whole = whole_links(old.robot, dict(zip(old.standard, np.eye(len(old.standard)), strict=True)))
+    wanted = linear.K @ np.stack([whole[name] for name in linear.standard])
+    T = wanted @ np.linalg.pinv(old.K)
+    if np.abs(T @ old.K - wanted).max() > 1e-8 * np.abs(wanted).max():
+        raise InputError("the sensors of this model do not show all that the joints' efforts depend on; fit both")
+    asked = {key: value for key, value in model.campaign.items() if key not in ("sensors", "rows")}
+    return replace(
+        model, linear=linear, beta=T @ model.beta, covariance=T @ model.covariance @ T.T, parameters=(), campaign=asked
     )
 
 

@@ -21,7 +21,7 @@ from minertia.identification.loads.payload import KnownRobot, Payload, payload_b
 from minertia.identification.logs.drive import ASSUMED, gain_uncertainty
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
-from minertia.identification.model_file import is_model_file, read_model
+from minertia.identification.model_file import is_model_file, joints_alone, read_model
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.remembered import campaign_like
 from minertia.io.errors import InputError, expected
@@ -136,7 +136,7 @@ def _whole_model(given: Model | str | Path) -> IdentifiedModel:
         raise InputError(
             f"'{given}' is not an identified model; give a model.toml, or a campaign whose logs have no payload"
         )
-    model = with_efforts(given if isinstance(given, Model) else read_model(given), "a load")
+    model = joints_alone(with_efforts(given if isinstance(given, Model) else read_model(given), "a load"))
     if len(model.linear.rows) != model.robot.n_velocity:
         raise InputError("the model was identified from some of the joints only; a payload needs a model of all joints")
     return model

@@ -22,6 +22,7 @@ from minertia.io.documents import json_document
 from minertia.io.errors import InputError
 from minertia.io.files import is_file, write_file
 from minertia.io.notebook import clipped, plural
+from minertia.robot.divided import whole_links
 from minertia.robot.identified import identified_robot
 from minertia.robot.inertia import transport_ten
 from minertia.robot.joint import numeric_pose
@@ -74,7 +75,7 @@ class Samples:
         """Standard parameters and effects of robot k by name; None: of the most probable robot."""
         row = self.best if k is None else self.x[k]
         count = len(self.model.linear.standard)
-        return dict(zip(self.names[:count], row[:count].tolist(), strict=True))
+        return whole_links(self.model.linear.robot, dict(zip(self.names[:count], row[:count].tolist(), strict=True)))
 
     def robot(self, k: int | None = None) -> Robot:
         """Robot k for simulation, description files and code; None: the most probable robot."""
@@ -88,9 +89,11 @@ class Samples:
     @cached_property
     def tens(self) -> Array:
         """Ten inertial parameters of the links in their joint frames, (N, links, 10)."""
-        joints = range(1, self.model.nominal.n_joints + 1)
+        standard = self.model.linear.standard
+        whole = whole_links(self.model.linear.robot, {name: self.values(name) for name in standard})
+        joints, none = range(1, self.model.nominal.n_joints + 1), np.zeros(len(self.x))
         return np.stack(
-            [np.stack([self.values(full_name(s, j)) for s in LINK_SYMBOLS], axis=1) for j in joints], axis=1
+            [np.stack([whole.get(full_name(s, j), none) for s in LINK_SYMBOLS], axis=1) for j in joints], axis=1
         )
 
     @cached_property

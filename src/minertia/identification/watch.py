@@ -18,7 +18,7 @@ from minertia.identification.logs.drive import gain_uncertainty
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.recording import SI, Recording, check_finite, even_rate
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
-from minertia.identification.model_file import read_model
+from minertia.identification.model_file import joints_alone, read_model
 from minertia.identification.online.evidence import BlockStage
 from minertia.identification.online.levels import WatchLevels, learned_levels, slow_speeds
 from minertia.identification.online.options import WatchOptions
@@ -271,7 +271,7 @@ def watch_log(
 
 
 def _whole(model: Model | str | Path) -> IdentifiedModel:
-    known = with_efforts(model if isinstance(model, Model) else read_model(model), "a watch")
+    known = joints_alone(with_efforts(model if isinstance(model, Model) else read_model(model), "a watch"))
     known.robot.require_tree("on-line monitoring")
     if len(known.linear.rows) != known.robot.n_velocity or known.robot.is_floating:
         raise InputError(

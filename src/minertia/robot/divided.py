@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
 
 from minertia.algebra.vec3 import HERE
 from minertia.io.errors import InputError
+from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 from minertia.robot.robot import Robot, find_frame
 from minertia.robot.sensor import Sensor
 
 PLATE = "plate"
+Value = TypeVar("Value", float, np.ndarray)
 
 
 def with_sensor(robot: Robot, place: str, name: str = "") -> Robot:
@@ -41,6 +46,23 @@ def with_sensors(robot: Robot, places: Sequence[str]) -> Robot:
     for place in places:
         robot = with_sensor(robot, place)
     return robot
+
+
+def whole_links(robot: Robot, values: Mapping[str, Value]) -> dict[str, Value]:
+    """Standard parameters of links without sensors: near and far parts added, biases of sensors left out.
+
+    A sensor with several loads counts once, with the first load.
+    """
+    found = {name: value for name, value in values.items() if split_name(name)[1] <= robot.n_joints}
+    for k in robot.first_loads:
+        joint = robot.sensors[k].joint
+        for symbol in LINK_SYMBOLS:
+            near, far = (
+                full_name(symbol, number) for number in (0 if joint is None else joint + 1, robot.n_joints + k + 1)
+            )
+            if near in found and far in values:
+                found[near] = found[near] + values[far]
+    return found
 
 
 def _children(robot: Robot, parent: int | None) -> tuple[int, ...]:

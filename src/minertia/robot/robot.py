@@ -627,16 +627,25 @@ class Robot:
 
     @cached_property
     def without_sensors(self) -> Robot:
-        """Robot with whole links: near and far parts, both in the frame of their link, are added."""
+        """Robot with whole links: near and far parts, both in the frame of their link, are added.
+
+        A sensor with several loads counts once, with the first load.
+        """
         if not self.sensors:
             return self
         links, base = list(self.links), self.base_link
-        for one in self.sensors:
+        for one in (self.sensors[k] for k in self.first_loads):
             if one.ten is not None and one.joint is not None:
                 links[one.joint] = add_ten(links[one.joint] or (0.0,) * 10, one.ten)
             elif one.ten is not None:
                 base = add_ten(base or (0.0,) * 10, one.ten)
         return replace(self, links=tuple(links), base_link=base, sensors=())
+
+    @property
+    def first_loads(self) -> tuple[int, ...]:
+        """Indices of sensors at different places: one sensor with several loads is listed once for each load."""
+        places = [(one.joint, one.pose) for one in self.sensors]
+        return tuple(k for k, place in enumerate(places) if place not in places[:k])
 
     def sensor_before(self, j: int) -> int | None:
         """Index of the force/torque sensor between joint j and the near part of its parent link; None without one."""

@@ -109,17 +109,20 @@ def read_by_engine(model: Model, file: Path, export: str = "") -> Model | None:
 
 
 def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dict[str, Any]]:
+    """Export entries with the residuals of the joints' efforts; unchanged where only sensors were fitted."""
     linear = problem.linear
-    rows = list(linear.rows)
+    joints, logs = linear.joint_rows, problem.unseen or problem.logs
+    rows = [linear.rows[k] for k in joints]
 
     def predicted(motion: Motion) -> Array:
-        return efforts(*(np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd)))[:, rows]
+        found = np.zeros((len(motion), len(linear.rows)))
+        found[:, joints] = efforts(*(np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd)))[:, rows]
+        return found
 
-    logs = problem.unseen or problem.logs
-    return [
-        {**entry, "file": residuals_by(linear, log, predicted, ELSEWHERE)[0].to_dict(with_log=False)}
-        for entry, log in zip(before, logs, strict=True)
-    ]
+    def left(log: Any) -> dict[str, Any]:
+        return residuals_by(linear, log, predicted, ELSEWHERE, joints)[0].to_dict(with_log=False)
+
+    return [{**entry, "file": left(log)} if joints else entry for entry, log in zip(before, logs, strict=True)]
 
 
 @dataclass(frozen=True)

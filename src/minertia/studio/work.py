@@ -31,13 +31,16 @@ from minertia.studio.project import CAMPAIGN, ProjectFile
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.identify import Identification
+    from minertia.identification.logs.file import LogFile
     from minertia.identification.logs.options import ColumnMap
 
 VIEW, WEB_CODE = "view.json", "model.wasm"
+PREVIEWED = 10  # rows of a log that the page shows
 READING = (
     "header",
     "delimiter",
     "decimal",
+    "encoding",
     "topic",
     "command_topic",
     "pose_topic",
@@ -91,7 +94,7 @@ def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
         raise InputError("there is no log in the folder yet; upload one first")
     work.tell("reading headers", 0.2)
     given = _given_columns(work)
-    columns, unread = _headers(files, given, read_robot(work.robot_name, letters=False))
+    columns, previews, unread = _headers(files, given, read_robot(work.robot_name, letters=False))
     readable = [file for file in files if file.key in columns]
     if not readable:
         raise InputError(next(iter(unread.values())))
@@ -107,7 +110,7 @@ def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
     document.pop("robot", None)
     left = 0 if "command" in document else sum(line.count('"?"') for line in hints)
     sentence = f"{left} question{'s' * (left != 1)} to answer" if left else "all columns are recognised"
-    view = {"campaign": document, "text": text, "columns": columns, "questions": hints}
+    view = {"campaign": document, "text": text, "columns": columns, "previews": previews, "questions": hints}
     return {**view, "unread": [f"{file.title}: {unread[file.key]}" for file in files if file.key in unread]}, sentence
 
 
@@ -125,19 +128,36 @@ def _given_columns(work: JobWork) -> ColumnMap | None:
 
 def _headers(
     files: Sequence[ProjectFile], given: ColumnMap | None, robot: Robot
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Columns of the logs by key, and a message for each that cannot be read."""
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """Columns of the logs by key, their first rows, and a message for each that cannot be read."""
+    from minertia.identification.campaigns.new import as_written
     from minertia.identification.logs.columns_file import columns_beside
     from minertia.identification.logs.readers import open_log
 
     columns: dict[str, Any] = {}
+    previews: dict[str, Any] = {}
     unread: dict[str, str] = {}
     for file in files:
         try:
-            columns[file.key] = open_log(file.path, given or columns_beside(file.path), robot).names()
+            own = as_written(file.path, given or columns_beside(file.path))
+            log = open_log(file.path, own, robot)
+            columns[file.key], previews[file.key] = log.names(), _preview(log)
         except MinertiaError as err:
             unread[file.key] = str(err)
-    return columns, unread
+    return columns, previews, unread
+
+
+def _preview(log: LogFile) -> dict[str, Any]:
+    """First rows of a log as text, and how a text file is written."""
+    from minertia.identification.logs.csv import CsvLog
+
+    names = log.names()
+    if isinstance(log, CsvLog):
+        written = {"delimiter": log.delimiter, "decimal": log.decimal, "encoding": log.map.encoding}
+        return {"rows": log.preview(PREVIEWED), "written": written}
+    block = next(iter(log.blocks(names, PREVIEWED)), None)
+    rows = [] if block is None else zip(*(block.columns[name][:PREVIEWED] for name in names), strict=True)
+    return {"rows": [[f"{value:.6g}" for value in row] for row in rows], "written": None}
 
 
 def _check(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:

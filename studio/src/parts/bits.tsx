@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { cancelJob } from "../api";
 import { useStudio } from "../studio";
 import type { Job } from "../types";
@@ -65,14 +65,27 @@ export function duration(job: Job): string {
   return seconds < 60 ? `${seconds.toFixed(0)} s` : `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
 }
 
+const spoken = (seconds: number) => (seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`);
+const FIRST_PART = 0.05; // of a job before it tells how long the rest takes
+
+/** Seconds since a job began, and how many it will take at this pace. */
+export function useElapsed(job: Job): string {
+  const [now, setNow] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now() / 1000), 1000);
+    return () => window.clearInterval(timer);
+  }, []);
+  const elapsed = Math.max(0, now - job.started), { part } = job;
+  return `${spoken(elapsed)}${part && part > FIRST_PART && part < 1 ? `, about ${spoken((elapsed * (1 - part)) / part)} left` : ""}`;
+}
+
 export function units(text: string): string {
   return text.replace(/(kg|m|s|rad)2\b/g, "$1\u00b2").replace(/N m/g, "N\u00a0m");
 }
 
 /** A job that runs, with its step, a bar and a way to end it; one that failed, with its sentence. */
 export function JobLine({ job, what }: { job: Job | undefined; what: string }) {
-  const { refresh, say, run, trouble } = useStudio();
-  const [ending, setEnding] = useState(false);
+  const { run, trouble } = useStudio();
   if (!job || job.state === "done") return null;
   if (job.state !== "running") {
     const kind = job.state === "failed" ? "bad" : "warn";
@@ -95,6 +108,14 @@ export function JobLine({ job, what }: { job: Job | undefined; what: string }) {
         <span>whether this still runs is not known while the studio does not answer</span>
       </div>
     );
+  return <Running job={job} what={what} />;
+}
+
+/** A job that runs, with its time and a way to end it. */
+function Running({ job, what }: { job: Job; what: string }) {
+  const { refresh, say } = useStudio();
+  const [ending, setEnding] = useState(false);
+  const elapsed = useElapsed(job);
   const numbers = Object.entries(job.numbers).map(([name, value]) => `${name} ${shown(value)}`);
   const end = async () => {
     setEnding(true);
@@ -110,7 +131,7 @@ export function JobLine({ job, what }: { job: Job | undefined; what: string }) {
     <div className="progress" role="status" aria-label={what}>
       <div className="progress-words">
         <span>{job.step || "starting"}</span>
-        <span className="soft">{numbers.join(" · ")}</span>
+        <span className="soft">{[...numbers, elapsed].join(" · ")}</span>
         <button type="button" className="plain" onClick={end} disabled={ending}>
           Cancel
         </button>
@@ -210,10 +231,18 @@ interface NumberAsked {
   max?: number;
   placeholder?: string;
   onChange: (value: number | null) => void;
+  onNumbers?: (values: number[]) => void; // several at once, pasted
+}
+
+/** Numbers of a text that was copied from a list, a row or a column; with a decimal comma between other separators. */
+export function numbersOf(text: string): number[] | null {
+  const parts = /[;\s]/.test(text.trim()) ? text.trim().replace(/,(?=\s)/g, " ").split(/[;\s]+/) : text.trim().split(",");
+  const found = parts.map((part) => numberOf(part.replace(/^[[(]|[\])]$/g, "")));
+  return found.length > 1 && found.every((value): value is number => typeof value === "number") ? found : null;
 }
 
 /** A field for a number with a decimal point or comma, whatever the browser's language; what is none is marked and not taken. */
-export function NumberInput({ value, step, min, max, placeholder, onChange, ...named }: NumberAsked & { "aria-label"?: string }) {
+export function NumberInput({ value, step, min, max, placeholder, onChange, onNumbers, ...named }: NumberAsked & { "aria-label"?: string }) {
   const [typed, setTyped] = useState<string | null>(null); // while it is being written
   const text = typed ?? (value ?? "").toString();
   const wrong = (number: number | null | undefined) => {
@@ -238,6 +267,13 @@ export function NumberInput({ value, step, min, max, placeholder, onChange, ...n
           setTyped(e.target.value);
           if (number !== undefined && !wrong(number)) onChange(number);
         }}
+        onPaste={(e) => {
+          const all = onNumbers && numbersOf(e.clipboardData.getData("text"));
+          if (!all) return;
+          e.preventDefault();
+          setTyped(null);
+          onNumbers(all);
+        }}
         onBlur={() => setTyped((now) => (now !== null && wrong(numberOf(now)) ? now : null))}
       />
       {fault && <small className="fault">{fault}</small>}
@@ -257,16 +293,20 @@ export function NumberField({ label, unit, ...asked }: NumberAsked & { label: st
   );
 }
 
-export function SelectField({ label, value, options, onChange, names }: {
+export function SelectField({ label, value, options, onChange, names, open }: {
   label: string;
+  open?: boolean; // an answer is needed
   value: string;
   options: string[];
   names?: Record<string, string>;
   onChange: (value: string) => void;
 }) {
   return (
-    <label className="field">
-      <span>{label}</span>
+    <label className={open ? "field open" : "field"}>
+      <span>
+        {label}
+        {open && <b className="question"> needs an answer</b>}
+      </span>
       <select value={value} onChange={(e) => onChange(e.target.value)}>
         {!options.includes(value) && <option value={value}>{value || "choose"}</option>}
         {options.map((option) => (
@@ -298,9 +338,10 @@ export function CheckField({ label, value, onChange }: { label: ReactNode; value
   );
 }
 
-export function Scroll({ label, tall, children }: { label: string; tall?: boolean; children: ReactNode }) {
+/** A part that scrolls; isStop: the Tab key comes to it, unless to something inside. */
+export function Scroll({ label, tall, isStop = true, children }: { label: string; tall?: boolean; isStop?: boolean; children: ReactNode }) {
   return (
-    <div className={tall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
+    <div className={tall ? "scroll tall" : "scroll"} tabIndex={isStop ? 0 : undefined} role="region" aria-label={label}>
       {children}
     </div>
   );

@@ -1,5 +1,8 @@
+import { type ReactNode, useState } from "react";
+import { labelFile, removeFile } from "../api";
+import { useStudio } from "../studio";
 import type { ProjectFile } from "../types";
-import { bytes, Scroll } from "./bits";
+import { bytes, LabelForm, Scroll, Tags } from "./bits";
 
 /** Which files are fitted, and which are predicted. */
 export function Uses({ logs, train, unseen, onChange }: {
@@ -27,9 +30,7 @@ export function Uses({ logs, train, unseen, onChange }: {
         </thead>
         <tbody>
           {logs.map((log) => (
-            <tr key={log.key}>
-              <th scope="row">{log.title}</th>
-              <td className="number aside">{bytes(log.size)}</td>
+            <LogRow key={log.key} log={log}>
               <td>
                 <span className="segment" role="group" aria-label={`Use of ${log.title}`}>
                   {["fit", "predict", "leave out"].map((value) => (
@@ -39,11 +40,47 @@ export function Uses({ logs, train, unseen, onChange }: {
                   ))}
                 </span>
               </td>
-            </tr>
+            </LogRow>
           ))}
         </tbody>
       </table>
       <p className="soft">Logs to predict are never fitted; the verdict rests on them.</p>
     </Scroll>
+  );
+}
+
+/** A log with its name, its tags and its size; it can be renamed, tagged and removed. */
+function LogRow({ log, children }: { log: ProjectFile; children: ReactNode }) {
+  const { refresh, say } = useStudio();
+  const [editing, setEditing] = useState(false);
+  const done = async (what: Promise<unknown>) => {
+    try {
+      await what;
+      setEditing(false);
+    } catch (error) {
+      say((error as Error).message);
+    }
+    await refresh();
+  };
+  return (
+    <>
+      <tr>
+        <th scope="row">
+          {log.title} <Tags tags={log.tags} />{" "}
+          <button type="button" className="plain" aria-expanded={editing} aria-label={`Edit ${log.title}: name, tags, remove`} onClick={() => setEditing(!editing)}>
+            Edit
+          </button>
+        </th>
+        <td className="number aside">{bytes(log.size)}</td>
+        {children}
+      </tr>
+      {editing && (
+        <tr>
+          <td colSpan={3}>
+            <LabelForm what={log.title} title={log.title} own="" tags={log.tags ?? []} onSave={(title, tags) => void done(labelFile(log.key, title, tags))} onDelete={() => void done(removeFile(log.key))} danger={["Remove", "Remove from the project"]} />
+          </td>
+        </tr>
+      )}
+    </>
   );
 }

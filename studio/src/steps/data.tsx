@@ -1,10 +1,11 @@
 import { useEffect, useMemo, useState } from "react";
-import { getCurves, upload } from "../api";
+import { getCurves, showHidden, upload } from "../api";
 import { useCampaign } from "../campaign";
 import { CheckField, DropZone, Empty, Facts, JobLine, NumberField, NumberInput, Panel, Scroll, SelectField, shown } from "../parts/bits";
 import { OPTIONS } from "../options";
+import { useLook } from "../parts/look";
 import { Plot } from "../parts/plot";
-import { Segment } from "../parts/table";
+import { DataTable, Segment } from "../parts/table";
 import { Uses } from "../parts/uses";
 import { latest, useLastView, useRobotView, useStudio } from "../studio";
 import type { CheckView, LogView, ProposeView, Table } from "../types";
@@ -87,7 +88,16 @@ export default function DataStep() {
           >
             <Uses logs={logs} train={campaign?.train ?? []} unseen={campaign?.validate ?? []} onChange={(train, validate) => (campaign ? change({ train, validate }) : undefined)} />
           </Panel>
-          {campaign && <Mapping proposal={proposal} />}
+          {project.hidden > 0 && (
+            <p className="soft">
+              {project.hidden === 1 ? "1 log" : `${project.hidden} logs`} of the folder {project.hidden === 1 ? "is" : "are"} hidden.{" "}
+              <button type="button" className="plain" onClick={() => void showHidden().then(refresh, (error: Error) => say(error.message))}>
+                Show again
+              </button>
+            </p>
+          )}
+          {proposal?.previews && <Previews proposal={proposal} titles={Object.fromEntries(logs.map((log) => [log.key, log.title]))} />}
+          {campaign && <Mapping proposal={proposal} again={propose} />}
           {campaign && <Check saving={saving} />}
         </div>
       )}
@@ -102,8 +112,68 @@ function expanded(value: unknown, joints: string[]): string[] {
   return joints.map((name, k) => value.replaceAll("{j}", String(k + 1)).replaceAll("{j0}", String(k)).replaceAll("{joint}", name));
 }
 
-function Mapping({ proposal }: { proposal: ProposeView | null }) {
+const SEPARATORS: Record<string, string> = { ",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space" };
+
+/** What a column of a log is used for. */
+function useRoles(): Map<string, string> {
+  const { campaign } = useCampaign();
+  const [robot] = useRobotView();
+  return useMemo(() => {
+    const joints = robot?.robot.coordinates ?? [], found = new Map<string, string>();
+    if (!campaign) return found;
+    if (typeof campaign.columns.t === "string") found.set(campaign.columns.t, "time");
+    for (const [signal, title] of SIGNALS) expanded(campaign.columns[signal], joints).forEach((name, k) => name && found.set(name, `${title.split(" ")[0]} ${joints[k]}`));
+    return found;
+  }, [campaign, robot]);
+}
+
+/** The first rows of each log as they are in the file, with what its columns are used for. */
+function Previews({ proposal, titles }: { proposal: ProposeView; titles: Record<string, string> }) {
+  const keys = Object.keys(proposal.previews ?? {}).filter((key) => titles[key]);
+  const [chosen, choose] = useLook("preview", keys[0] ?? "");
+  const roles = useRoles();
+  const key = keys.includes(chosen) ? chosen : keys[0], preview = proposal.previews?.[key];
+  if (!preview) return null;
+  const names = proposal.columns[key] ?? [], { written } = preview;
+  return (
+    <Panel title="First rows" tools={keys.length > 1 && <Segment label="Log" options={keys.map((own) => ({ key: own, title: titles[own] }))} value={key} onChange={choose} />}>
+      {written && (
+        <Facts
+          pairs={[
+            ["separator", SEPARATORS[written.delimiter] ?? written.delimiter],
+            ["decimal sign", written.decimal === "," ? "comma" : "point"],
+            ["encoding", written.encoding],
+            ["columns", names.length],
+          ]}
+        />
+      )}
+      <DataTable
+        label="First rows of the log"
+        columns={names.map((name) => ({
+          number: true,
+          title: (
+            <>
+              {name}
+              <br />
+              <small className={roles.has(name) ? "good-words" : "soft"}>{roles.get(name) ?? "not used"}</small>
+            </>
+          ),
+        }))}
+        rows={preview.rows.map((cells, k) => ({ key: String(k), cells }))}
+      />
+    </Panel>
+  );
+}
+
+function Mapping({ proposal, again }: { proposal: ProposeView | null; again: () => Promise<void> }) {
   const { campaign, change, saving, conflict } = useCampaign();
+  const [reread, setReread] = useState(false); // headers, once a change of how files are written is saved
+  useEffect(() => {
+    if (!reread || saving) return;
+    setReread(false);
+    void again();
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [reread, saving]);
   const [robot] = useRobotView();
   const joints = useMemo(() => robot?.robot.coordinates ?? [], [robot]);
   const names = useMemo(() => [...new Set(Object.values(proposal?.columns ?? {}).flat())], [proposal]);
@@ -119,6 +189,13 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
     const found = Array.isArray(drive[key]) ? (drive[key] as unknown[])[k] : null;
     return typeof found === "number" ? found : null;
   };
+  const setValues = (key: "ratios" | "gains", from: number, all: number[]) => setDrive({ [key]: joints.map((_, j) => all[j - from] ?? value(key, j) ?? "?") });
+  const isOpen = (asked: unknown) => asked === "?";
+  const written = proposal?.previews && Object.values(proposal.previews)[0]?.written;
+  const setWriting = (changes: Table) => {
+    setColumns(changes);
+    setReread(true);
+  };
   const setValue = (key: "ratios" | "gains", k: number, number: number | null) =>
     setDrive({ [key]: joints.map((_, j) => (j === k ? number : value(key, j)) ?? "?") });
   const setName = (signal: string, k: number, name: string) => {
@@ -131,14 +208,20 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
         {columns.rate_hz !== undefined || !columns.t ? (
           <NumberField label="rate" unit="Hz" value={typeof columns.rate_hz === "number" ? columns.rate_hz : null} onChange={(v) => setColumns({ rate_hz: v })} />
         ) : (
-          <SelectField label="time" value={String(columns.t ?? "")} options={names} onChange={(t) => setColumns({ t })} />
+          <SelectField label="time" open={isOpen(columns.t)} value={columns.t === "?" ? "" : String(columns.t ?? "")} options={names} onChange={(t) => setColumns({ t })} />
         )}
         <SelectField label="unit of time" value={String(columns.time_unit ?? OPTIONS.columns.time_unit.default)} options={[...OPTIONS.columns.time_unit.choices]} onChange={(v) => setColumns({ time_unit: v })} />
-        <SelectField label="angles" value={String(columns.angle ?? OPTIONS.columns.angle.choices[0])} options={[...OPTIONS.columns.angle.choices]} onChange={(angle) => setColumns({ angle })} />
-        <SelectField label="unit of efforts" value={unit === "?" ? "" : unit} options={[...OPTIONS.columns.effort_unit.choices]} names={UNIT_NAMES} onChange={(v) => setColumns({ effort_unit: v })} />
+        <SelectField label="angles" open={isOpen(columns.angle)} value={columns.angle === "?" ? "" : String(columns.angle ?? OPTIONS.columns.angle.choices[0])} options={[...OPTIONS.columns.angle.choices]} onChange={(angle) => setColumns({ angle })} />
+        <SelectField label="unit of efforts" open={isOpen(columns.effort_unit)} value={unit === "?" ? "" : unit} options={[...OPTIONS.columns.effort_unit.choices]} names={UNIT_NAMES} onChange={(v) => setColumns({ effort_unit: v })} />
         <SelectField label="positions of" value={String(drive.position ?? "joint")} options={[...OPTIONS.drive.position.choices]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ position: v })} />
         <SelectField label="efforts of" value={String(drive.effort ?? "joint")} options={[...OPTIONS.drive.effort.choices]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ effort: v })} />
-        <SelectField label="decimal sign" value={String(columns.decimal ?? OPTIONS.columns.decimal.default)} options={[...OPTIONS.columns.decimal.choices]} names={{ ".": "point: 0.5", ",": "comma: 0,5" }} onChange={(v) => setColumns({ decimal: v })} />
+        <SelectField label="decimal sign" value={String(columns.decimal ?? OPTIONS.columns.decimal.default)} options={[...OPTIONS.columns.decimal.choices]} names={{ ".": "point: 0.5", ",": "comma: 0,5" }} onChange={(v) => setWriting({ decimal: v })} />
+        {written && (
+          <>
+            <SelectField label="separator" value={String(columns.delimiter ?? "")} options={["", ...OPTIONS.columns.delimiter.choices]} names={{ "": `found: ${SEPARATORS[written.delimiter]}`, ...SEPARATORS }} onChange={(v) => setWriting({ delimiter: v })} />
+            <SelectField label="encoding" value={String(columns.encoding ?? OPTIONS.columns.encoding.default)} options={[...OPTIONS.columns.encoding.choices]} onChange={(v) => setWriting({ encoding: v })} />
+          </>
+        )}
       </div>
       <details open={!names.length ? undefined : SIGNALS.some(([s]) => s !== "qd" && expanded(columns[s], joints).some((n) => !n)) || isMotor || needsGains}>
         <summary>Columns of each joint</summary>
@@ -164,23 +247,15 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
                     const own = expanded(columns[signal], joints)[k];
                     return (
                       <td key={signal}>
-                        <select aria-label={`${title} of ${joint}`} value={own} onChange={(e) => setName(signal, k, e.target.value)}>
-                          <option value="">{signal === "qd" ? "differentiated" : "recognised, or choose"}</option>
-                          {own && !names.includes(own) && <option value={own}>{own} (not in the logs)</option>}
-                          {names.map((name) => (
-                            <option key={name} value={name}>
-                              {name}
-                            </option>
-                          ))}
-                        </select>
+                        <ColumnSelect label={`${title} of ${joint}`} value={own} names={names} empty={signal === "qd" ? "differentiated" : "recognised, or choose"} isOpen={signal !== "qd" && !own} onChange={(name) => setName(signal, k, name)} />
                       </td>
                     );
                   })}
                   {(["ratios", "gains"] as const).map(
                     (key) =>
                       lists[key] && (
-                        <td key={key}>
-                          <NumberInput aria-label={`${key} of ${joint}`} value={value(key, k)} onChange={(number) => setValue(key, k, number)} />
+                        <td key={key} className={value(key, k) === null ? "open" : undefined}>
+                          <NumberInput placeholder="needs an answer" onNumbers={(all) => setValues(key, k, all)} aria-label={`${key} of ${joint}`} value={value(key, k)} onChange={(number) => setValue(key, k, number)} />
                         </td>
                       ),
                   )}
@@ -189,14 +264,35 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
             </tbody>
           </table>
         </Scroll>
+        {(isMotor || needsGains) && <p className="soft">Paste a row or a column of numbers into the first field to fill all of them.</p>}
       </details>
     </Panel>
   );
 }
 
+/** A choice of columns; its list is made when it is first needed, since there may be hundreds of lists of hundreds. */
+function ColumnSelect({ label, value, names, empty, isOpen, onChange }: { label: string; value: string; names: string[]; empty: string; isOpen: boolean; onChange: (name: string) => void }) {
+  const [all, setAll] = useState(names.length <= FEW);
+  const listed = all ? names : [];
+  const need = () => setAll(true);
+  return (
+    <select className={isOpen ? "open" : undefined} aria-label={label} value={value} onFocus={need} onPointerEnter={need} onChange={(e) => onChange(e.target.value)}>
+      <option value="">{empty}</option>
+      {value && !listed.includes(value) && <option value={value}>{names.includes(value) ? value : `${value} (not in the logs)`}</option>}
+      {listed.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const FEW = 40; // columns whose lists are cheap
+
 /** The check of the campaign as it stands, and what it found. */
 export function Check({ saving }: { saving: boolean }) {
-  const { project, run } = useStudio();
+  const { project, run, identify, isChained } = useStudio();
   const { campaign } = useCampaign();
   const job = latest(project, "check");
   const [view, viewed] = useLastView<CheckView>("check");
@@ -206,12 +302,18 @@ export function Check({ saving }: { saving: boolean }) {
     <Panel
       title="Check"
       tools={
-        <button type="button" className="main" disabled={saving || job?.state === "running" || !campaign?.train.length} onClick={() => void run("check")}>
-          Check
-        </button>
+        <>
+          <button type="button" disabled={saving || job?.state === "running" || !campaign?.train.length} onClick={() => void run("check")}>
+            Check
+          </button>
+          <button type="button" className="main" disabled={saving || isChained || job?.state === "running" || !campaign?.train.length} onClick={() => void identify()}>
+            Check and identify
+          </button>
+        </>
       }
     >
       <JobLine job={job} what="Check" />
+      <JobLine job={isChained ? latest(project, "identify") : undefined} what="Identification" />
       {!campaign?.train.length && <p className="soft">Mark at least one log to fit.</p>}
       {passed && view && (
         <div className={`message ${view.warnings ? "warn" : "good"}`} role="status">

@@ -1,8 +1,9 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { JOBS, type ExciteSettings } from "../options";
 import { Archive, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
 import { Deviations, LimitUse, MotionWords, PlayedWithCurves } from "../parts/motion";
 import { Fields, JobFields } from "../parts/options";
+import { Plot, type Series } from "../parts/plot";
 import { latest, useRuns, useStudio } from "../studio";
 import type { Job, MotionView, Table } from "../types";
 
@@ -69,10 +70,32 @@ export default function ExciteStep() {
       </div>
       <div className="pane">
         <JobLine job={job} what="Search for a motion" />
+        <Criterion job={job} />
         {view && result ? <Motion key={result.name} view={view} job={result} /> : job?.state !== "running" && <Empty>No motion yet. A search takes from some seconds to a few minutes.</Empty>}
       </div>
     </div>
   );
+}
+
+const found = new Map<string, { t: number[]; values: number[] }>(); // criterion of searches that this page has followed
+
+/** The criterion of a search while it runs, over the time since it began. */
+function Criterion({ job }: { job: Job | undefined }) {
+  const [curve, setCurve] = useState<{ t: number[]; series: Series[] } | null>(null);
+  const name = job?.state === "running" ? job.name : null, value = job?.numbers.criterion, evaluations = job?.numbers.evaluations;
+  useEffect(() => {
+    if (!name || !job || value === undefined || !Number.isFinite(value)) return;
+    const own = found.get(name) ?? { t: [], values: [] }, at = Date.now() / 1000 - job.started;
+    found.set(name, { t: [...own.t, at], values: [...own.values, value] });
+    const { t, values } = found.get(name)!;
+    setCurve({ t, series: [{ label: "criterion", values, colour: "--predicted" }] });
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [name, value, evaluations]);
+  return name && curve && curve.t.length > 1 ? (
+    <Panel>
+      <Plot title="Criterion of the search" unit="smaller is better" t={curve.t} series={curve.series} height={150} log />
+    </Panel>
+  ) : null;
 }
 
 /** Boxes that the robot must not touch. */

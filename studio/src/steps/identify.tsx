@@ -1,16 +1,22 @@
+import { Fragment } from "react";
 import { useCampaign } from "../campaign";
 import { CheckField, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
+import { verdictLines } from "../parts/efforts";
 import { OptionFields, type TableName } from "../parts/options";
-import { latest, useStudio } from "../studio";
+import { latest, useStudio, useView } from "../studio";
 import { type CampaignTables, ESTIMATORS, OPTIONS } from "../options";
-import type { Effect, Table } from "../types";
+import type { Effect, FitView, Table } from "../types";
 
 const SHOWN = (Object.keys(OPTIONS) as TableName[]).filter((name) => name !== "columns" && name !== "drive" && name !== "estimator");
+
+/** Tables of the campaign in words. */
+const TITLES: Record<string, string> = { filter: "Filter in detail", model: "Model in detail", evaluation: "Evaluation filter", repairs: "Repairs of logs", command: "Position servos", elastic: "Elastic joints", floor: "Ground contact", logs: "Use of logs" };
 
 const kindOf = (effect: string | Table) => (typeof effect === "string" ? effect : String(effect.kind ?? ""));
 
 export default function IdentifyStep() {
-  const { project, run, go } = useStudio();
+  const { project, run, identify, isChained, go } = useStudio();
+  const result = useView<FitView>(latest(project, "identify"));
   const { campaign, change, saving, conflict } = useCampaign();
   const job = latest(project, "identify");
   const check = latest(project, "check");
@@ -22,7 +28,7 @@ export default function IdentifyStep() {
   // options of one estimator mean nothing to another
   const setEstimator = (name: string) => change({ estimator: { ...Object.fromEntries(Object.keys(estimator).map((key) => [key, null])), name } });
   const titles = Object.fromEntries(project.files.map((file) => [file.key, file.title]));
-  const canRun = !!project.check && !saving && job?.state !== "running";
+  const canRun = !saving && !isChained && job?.state !== "running" && check?.state !== "running";
   return (
     <div className="split form">
       <div className="pane">
@@ -39,7 +45,7 @@ export default function IdentifyStep() {
           </div>
           {SHOWN.map((name) => (
             <details key={name}>
-              <summary>All of [{name}]</summary>
+              <summary>{TITLES[name] ?? `All options: ${name.replaceAll("_", " ")}`}</summary>
               <OptionFields table={name} />
             </details>
           ))}
@@ -78,16 +84,14 @@ export default function IdentifyStep() {
             <SelectField label="parameters" value={String(model.parameters ?? OPTIONS.model.parameters.default)} options={[...OPTIONS.model.parameters.choices]} names={{ base: "base parameters", mlc: "minimal linear combinations" }} onChange={(parameters) => change({ model: { parameters: parameters as CampaignTables["model"]["parameters"] } })} />
           </div>
         </Panel>
-        <Panel title="Check, then run">
-          <p className="soft">
-            The run stays off until a check of exactly this campaign has passed. Any change of robot, logs or choices voids the check.
-          </p>
+        <Panel title="Check and run">
+          <p className="soft">A campaign runs once a check of exactly this campaign has passed. Any change of robot, logs or choices voids the check.</p>
           <div className="actions">
-            <button type="button" className={project.check ? "" : "main"} disabled={saving || check?.state === "running"} onClick={() => void run("check")}>
-              Check
+            <button type="button" className="main" disabled={!canRun} onClick={() => void identify()}>
+              Check and run
             </button>
-            <button type="button" className="main" disabled={!canRun} onClick={() => void run("identify")}>
-              Run
+            <button type="button" disabled={saving || check?.state === "running"} onClick={() => void run("check")}>
+              Check only
             </button>
             <span className="soft">
               {conflict ? "not written" : saving ? "writing campaign.toml …" : project.check ? "checked: nothing stands against it" : check?.state === "running" ? "checking …" : check ? "not checked as it stands now" : "not checked yet"}
@@ -99,8 +103,19 @@ export default function IdentifyStep() {
         <Stale job={job} />
         {job?.state === "done" && (
           <div className={`${job.stale.length ? "old " : ""}message ${job.grade === "good" ? "good" : "warn"}`} role="status">
-            <b>{job.name}</b>
-            <span>{job.sentence}</span>
+            <b>{job.title || job.name}</b>
+            {result ? (
+              <span>
+                {verdictLines(result.result.verdict).map(([question, answer]) => (
+                  <Fragment key={question}>
+                    {question}: {answer}
+                    <br />
+                  </Fragment>
+                ))}
+              </span>
+            ) : (
+              <span>{job.sentence}</span>
+            )}
             <button type="button" onClick={() => go(`/validate/${job.name}`)}>
               Show the result
             </button>

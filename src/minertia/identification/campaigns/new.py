@@ -15,6 +15,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
+from minertia.identification.logs.worded import worded
 from minertia.identification.problem.ladder import START
 from minertia.identification.signals.filtering import resolved
 from minertia.identification.signals.options import Filter
@@ -71,13 +72,13 @@ class _CampaignWriter:
         )
         self.robot = held(self.robot, how.hold)
         self.logs = logs
-        read = with_decimal(logs[0], columns_beside(logs[0]) if columns is None else columns)
+        read = as_written(logs[0], columns_beside(logs[0]) if columns is None else columns)
         self.map = overridden(read, stated)
         self.names = open_log(logs[0], self.map, self.robot).names()
         self.held: tuple[str, ...] = ()
         self.asks_which = False  # joints of the robot the columns belong to
         self.is_commanded = False  # whether commands stand in for efforts
-        self.chosen = self._chosen() or self._chosen_with_held()
+        self.chosen = self._chosen() or self._chosen_by_words() or self._chosen_with_held()
         self.sample = self._sample()
 
     def _chosen(self) -> Chosen | None:
@@ -105,6 +106,14 @@ class _CampaignWriter:
                 self.is_commanded = True
                 return chosen
         return None
+
+    def _chosen_by_words(self) -> Chosen | None:
+        """Columns recognised by words and units in their names."""
+        before = self.map
+        self.map = overridden(worded(self.names, self.robot), before)
+        chosen = self._chosen()
+        self.map = self.map if chosen else before
+        return chosen
 
     def _chosen_with_held(self) -> Chosen | None:
         """Recognised columns of a log without some joints, such as those of a gripper; these are locked.
@@ -227,6 +236,7 @@ class _CampaignWriter:
         lines = [f"header = [{', '.join(map(_quoted, self.map.header))}]"] if self.map.header else []
         lines += [f"delimiter = {_quoted(self.map.delimiter)}"] if self.map.delimiter else []
         lines += [f"decimal = {_quoted(self.map.decimal)}"] if self.map.decimal != "." else []
+        lines += [f"encoding = {_quoted(self.map.encoding)}"] if self.map.encoding != "utf-8" else []
         lines += [f"topic = {_quoted(self.map.topic)}"] if self.map.topic else []
         lines += [f"command_topic = {_quoted(self.map.command_topic)}"] if self.map.command_topic else []
         lines += [f"episode = {self.map.episode}"] if self.map.episode is not None else []
@@ -270,6 +280,8 @@ class _CampaignWriter:
         moving = [k for k, j in enumerate(self.robot.independent) if self.robot.joints[j].kind == kind]
         if not moving:
             return []
+        if given := getattr(self.map, key):
+            return [f"{key} = {_quoted(given)}"]
         if self.sample is None:
             return [f"{key} = {ASK}  # {usual} or {other}"]
         largest = float(np.abs(self.sample.q[:, moving]).max())
@@ -321,12 +333,15 @@ class _CampaignWriter:
                 "trim_s = 0.5"]  # fmt: skip
 
 
-def with_decimal(log: str | Path, columns: ColumnMap) -> ColumnMap:
-    """Column map with a decimal comma if the first rows of the log can be read only with one."""
+def as_written(log: str | Path, columns: ColumnMap) -> ColumnMap:
+    """Column map with the encoding and the decimal sign with which the first rows of a text log can be read."""
     file = open_log(log, columns)
-    if columns.decimal != "." or not isinstance(file, CsvLog):
+    if not isinstance(file, CsvLog):
         return columns
-    return replace(columns, decimal=file.decimal_sign())
+    columns = replace(columns, encoding=file.text_encoding())
+    if columns.decimal != ".":
+        return columns
+    return replace(columns, decimal=CsvLog(file.path, columns).decimal_sign())
 
 
 def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
@@ -358,4 +373,4 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-__all__ = ["new_campaign", "with_decimal"]
+__all__ = ["as_written", "new_campaign"]

@@ -108,9 +108,11 @@ def _names(one: SensorOptions, known: Sequence[str], count: int, file: Path) -> 
     for names in tried:
         if set(names) <= set(known):
             return names
+    nearest = max(tried, key=lambda names: len(set(names) & set(known)))
+    missing = " ".join(name for name in nearest if name not in known)
     raise RecordingError(
-        f"the log has no columns {' '.join(tried[0])} for the wrench of sensor '{one.name or one.at}'; name six "
-        "columns with columns in [[sensor]]",
+        f"the log has no columns {missing} for the wrench of sensor '{one.name or one.at}'; name six columns with "
+        "columns in [[sensor]]",
         file=file,
     )
 

@@ -158,11 +158,15 @@ def entrant_of(given: Model | Robot | str | Path, linear: LinearModel, logs: Seq
     """
     if isinstance(given, Model):
         return _model_entry(given, linear)
+    if not isinstance(given, Robot) and is_model_file(given):
+        return _model_entry(read_model(given), linear)
+    if linear.robot.sensors:
+        raise InputError(
+            "robot files and tables do not predict the wrenches of sensors; give a model.toml, or leave out [[sensor]]"
+        )
     if isinstance(given, Robot):
         return _robot_entry(given, linear)
     path = Path(given)
-    if is_model_file(path):
-        return _model_entry(read_model(path), linear)
     if path.is_dir():
         tables = {_stem(file.name): file for file in sorted(path.iterdir()) if _is_table(file)}
         if not tables:

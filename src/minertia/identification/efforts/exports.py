@@ -24,8 +24,9 @@ from minertia.identification.physical.consistency import values_of_file
 from minertia.identification.problem.linear import link_number, symbol_of
 from minertia.identification.problem.terms import EffectChoice, Wanted, at_joints, chosen_effects
 from minertia.io.errors import MinertiaError
+from minertia.robot.divided import whole_links
 from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS
-from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.parameters import BIAS_SYMBOLS, LINK_SYMBOLS, full_name
 from minertia.robot.targets import TARGETS, ExportTarget
 
 LINK_ERROR = 1.0  # of mass and size of a link in a robot's file, as a logarithm: weak, they may be wrong by a factor
@@ -69,14 +70,14 @@ class _TargetFit:
 
     @property
     def held(self) -> dict[str, float]:
-        """Parameters that the target can represent."""
-        return {name: value for name, value in self.standard.items() if _is_held(name, self.target)}
+        """Parameters that the target can represent, and the biases of sensors, which are not the robot's."""
+        return {n: v for n, v in self.standard.items() if _is_held(n, self.target) or symbol_of(n) in BIAS_SYMBOLS}
 
     def values(self) -> dict[str, Any]:
         """Effects and parameters as stored in a model file."""
         choice = self.problem.linear.choice
         effects = {"own": list(choice.own), "terms": [term_table(term) for term in choice.terms]}
-        return {"effects": effects, "standard": dict(self.standard)}
+        return {"effects": effects, "standard": whole_links(self.problem.linear.robot, self.standard)}
 
 
 def _fitted(problem: EffortRows, target: ExportTarget, asked: Asked, fits: Sequence[_TargetFit]) -> _TargetFit | None:
@@ -167,11 +168,14 @@ def _prior(campaign: Campaign, rotors: Mapping[str, float]) -> dict[str, float] 
 
 
 def _left(problem: EffortRows, estimate: Estimate, fit: _TargetFit) -> list[dict[str, Any]]:
-    """Residuals of the model and of the exported file on each validation log, or else on each fitted log."""
-    linear = fit.problem.linear
-    beta = linear.values(fit.held)
-    found = []
+    """Residuals of the model and of the exported file on each validation log, or else on each fitted log.
+
+    With force/torque sensors, which no format has, they are those of the joints.
+    """
+    linear, found = fit.problem.linear, []
+    beta, joints = linear.values(fit.held), linear.joint_rows or None
     for log in problem.unseen or problem.logs:
-        own, theirs = residuals_on(problem.linear, estimate.beta, log)[0], residuals_on(linear, beta, log)[0]
+        own = residuals_on(problem.linear, estimate.beta, log, joints)[0]
+        theirs = residuals_on(linear, beta, log, joints)[0]
         found.append({"log": log.name, "model": own.to_dict(with_log=False), "file": theirs.to_dict(with_log=False)})
     return found

@@ -177,25 +177,33 @@ def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tup
     return spread(part.reduced(own), fit.beta[own], fit.sigma).among(own, part.count), ()
 
 
-def residuals_on(model: LinearModel, beta: Array, log: EffortLog) -> tuple[Residuals, int]:
+def residuals_on(
+    model: LinearModel, beta: Array, log: EffortLog, compared: Sequence[int] | None = None
+) -> tuple[Residuals, int]:
     """Residuals of an estimate on one log, through the evaluation filter, and the number of samples.
 
-    A log given as a motion is evaluated as it is fitted.
+    A log given as a motion is evaluated as it is fitted, with all rows.  compared: see `residuals_by`.
     """
     if log.evaluation is None:
         load = load_efforts(model, beta, log.states) if model.choice.needs_load else None
         seen = observe(model, [log.in_torques()], names=[log.name], load=load)
         return training_residuals(seen, beta, log.name), seen.samples
-    return residuals_by(model, log, lambda block: predict(model, beta, block, samples=log.states))
+    return residuals_by(model, log, lambda block: predict(model, beta, block, samples=log.states), compared=compared)
 
 
 def residuals_by(
-    model: LinearModel, log: EffortLog, efforts: Callable[[Motion], Array], most: int | None = None
+    model: LinearModel,
+    log: EffortLog,
+    efforts: Callable[[Motion], Array],
+    most: int | None = None,
+    compared: Sequence[int] | None = None,
 ) -> tuple[Residuals, int]:
     """Residuals of efforts (N, rows) predicted by a function, through the evaluation filter, and number of samples.
 
-    Efforts of a log given as a motion are compared unfiltered.  most: number of samples to compare.
+    Efforts of a log given as a motion are compared unfiltered.  most: number of samples to compare.  compared:
+    positions of the rows to compare, default: all.
     """
+    of = list(range(len(model.rows)) if compared is None else compared)
     pairs: list[tuple[Array, Array]] = []
     noise: list[Array] = []
     samples = 0
@@ -210,9 +218,9 @@ def residuals_by(
         samples += len(own)
         if most is not None and samples >= most:
             break
-    measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
-    return (found.with_noise(np.min(noise, axis=0).tolist()) if noise else found), len(measured)
+    measured, predicted = (np.concatenate(side)[:, of] for side in zip(*pairs, strict=True))
+    found = residuals_of_arrays(log.name, [model.row_names[k] for k in of], measured, predicted)
+    return (found.with_noise(np.min(noise, axis=0)[of].tolist()) if noise else found), len(measured)
 
 
 def _noise_of(log: EffortLog, block: Motion) -> Array:
@@ -261,7 +269,9 @@ def _load_of(problem: EffortRows, estimate: Estimate, log: EffortLog) -> Carried
     trial = trial_of(problem.linear, [log])
     if trial is None or problem.linear.choice.needs("temperature"):
         return None
-    motion = Motion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
+    measured = np.any(next(iter(log.judged)).tau, axis=0).astype(float)  # zero for loads that the log does not have
+    tau = np.broadcast_to(measured, (len(trial.q), len(measured)))
+    motion = Motion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, tau)
     return carried_load(trial, predict(problem.linear, estimate.beta, motion)[:, : len(trial.joints)])
 
 

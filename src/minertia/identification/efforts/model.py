@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
-from minertia.identification.problem.linear import link_number
 from minertia.identification.problem.observation import Observation
 from minertia.identification.remembered import is_possible
 from minertia.io.errors import SolverFailed
-from minertia.robot.parameters import LINK_SYMBOLS, full_name
-from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 
@@ -45,18 +40,6 @@ def standard_parameters(
             pass
     values = model.standard_values(beta)
     return values, is_possible(model.robot, values), 0.0
-
-
-def whole_links(robot: Robot, values: Mapping[str, float]) -> dict[str, float]:
-    """Standard parameters of links without sensors: near and far parts added, biases of sensors left out."""
-    found = {name: value for name, value in values.items() if link_number(name) <= robot.n_joints}
-    for k, sensor in enumerate(robot.sensors):
-        number = 0 if sensor.joint is None else sensor.joint + 1
-        for symbol in LINK_SYMBOLS:
-            name = full_name(symbol, number)
-            if name in found:
-                found[name] += values.get(full_name(symbol, robot.n_joints + k + 1), 0.0)
-    return found
 
 
 def _nearest(space: PhysicalSpace, beta: Array) -> Array:

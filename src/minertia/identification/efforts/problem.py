@@ -19,7 +19,7 @@ from minertia.identification.efforts.exports import exported
 from minertia.identification.efforts.files import robot_files, write_robot_files
 from minertia.identification.efforts.judge import correlated_covariance, effort_evidence, scored_evidence
 from minertia.identification.efforts.many import solve_many_efforts
-from minertia.identification.efforts.model import standard_parameters, whole_links
+from minertia.identification.efforts.model import standard_parameters
 from minertia.identification.efforts.prediction import PredictedEfforts
 from minertia.identification.efforts.shown import is_plain, noise_of_efforts, shown_by_efforts
 from minertia.identification.efforts.solve import solve_efforts
@@ -35,6 +35,7 @@ from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.tried import closest_options
+from minertia.robot.divided import whole_links
 from minertia.robot.robot import Note, Robot
 
 Array = NDArray[np.float64]

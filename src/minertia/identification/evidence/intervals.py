@@ -149,7 +149,8 @@ def left_out_spread(problem: Observation, sigma: Array) -> Spread:
     """Standard deviations by leaving out blocks of the logs, one group at a time (jackknife).
 
     For equations whose noise has no stationary spectrum: rows that combine the efforts differently at each
-    sample.
+    sample.  Fewer groups than values leave the joint covariance singular: it is the posterior mean under a Wishart
+    prior with the correlations of white noise and as many degrees of freedom as values.
     """
     with one_thread():
         rows = problem.blocks / np.asarray(sigma)[:, None, None]
@@ -163,7 +164,9 @@ def left_out_spread(problem: Observation, sigma: Array) -> Spread:
         apart = size[-1] * (found - white @ G[:-1, -1])
         covariance = (K - 1) / K * apart.T @ apart
         deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    inflation = deviation / np.sqrt(np.diag(white)) * student.ppf(0.5 + LEVEL / 2, K - 1) / NORMAL
+        wider, p = deviation / np.sqrt(np.diag(white)), len(white)
+        covariance = (p * np.outer(wider, wider) * white + (K - 1) * covariance) / (p + K - 1)
+    inflation = wider * student.ppf(0.5 + LEVEL / 2, K - 1) / NORMAL
     back = np.outer(1 / size[:-1], 1 / size[:-1])
     length = max(1, problem.samples // K)
     return Spread(inflation, np.full(len(inflation), K - 1.0), length, K, covariance * back, white * back)

@@ -318,8 +318,11 @@ def _positions(problem: Observation, unseen: Observation) -> list[int]:
 def operations(model: LinearModel, names: Sequence[str]) -> dict[str, int]:
     """Multiplications and additions of generated inverse dynamics in which the other base parameters are zero.
 
-    Parameters are run-time inputs.  Other effects (springs ...) are counted if they remain in the model.
+    Parameters are run-time inputs.  Other effects (springs ...) are counted if they remain in the model.  Without
+    counts for robots with force/torque sensors, whose parameters are not those of the code.
     """
+    if model.robot.sensors:
+        return {}
     base = model.base
     terms = {f"{t.symbol}{t.joint + 1}": t.settings for t in model.choice.terms if t.is_known or t.name in names}
     values = dict.fromkeys(model.robot.other_effects, 0.0) | dict.fromkeys(terms, 1.0)

@@ -6,6 +6,7 @@ error message names the column and the row.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import importlib.util
@@ -90,6 +91,30 @@ class CsvLog(LogFile):
             return self.decimal
         return self.decimal if all(_number(cell, self.decimal) is not None for cell in cells) else ","
 
+    def text_encoding(self) -> str:
+        """Encoding in which the start of the file is printable text; the given one if there is none."""
+        opener = gzip.open if self.path.suffix == ".gz" else open
+        try:
+            with opener(self.path, "rb") as file:
+                head = file.read(CHUNK)
+        except BAD_FILE as err:
+            raise self._unreadable(err) from None
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        for encoding in (self.map.encoding, "windows-1252"):
+            try:
+                text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character may be cut
+            except UnicodeDecodeError:
+                continue
+            if all(c.isprintable() or c.isspace() or c == "\ufeff" for c in text):
+                return encoding
+        return self.map.encoding
+
+    def preview(self, rows: int) -> list[list[str]]:
+        """Cells of the first rows as they are in the file."""
+        names = self.names()
+        return [self._cells(line.rstrip("\r"))[: len(names)] for line in next(self._lines(rows), [])]
+
     # ------------------------------------------------------------------ the header
 
     def _read_names(self) -> list[str]:
@@ -157,13 +182,15 @@ class CsvLog(LogFile):
     def _open(self) -> IO[str]:
         opener = gzip.open if self.path.suffix == ".gz" else open
         errors = "replace" if self.map.drop_torn else "strict"  # bytes that are no text are part of a torn row
-        return cast(IO[str], opener(self.path, "rt", encoding="utf-8-sig", errors=errors))
+        encoding = "utf-8-sig" if self.map.encoding == "utf-8" else self.map.encoding
+        return cast(IO[str], opener(self.path, "rt", encoding=encoding, errors=errors))
 
     def _unreadable(self, err: Exception) -> RecordingError:
         if isinstance(err, EOFError):
             return self.fail("the compressed file is truncated")
         if isinstance(err, UnicodeDecodeError):
-            return self.fail("the file is not a text table in UTF-8; save it as CSV in UTF-8")
+            name = self.map.encoding.upper()
+            return self.fail(f"the file is not a text table in {name}; save it as CSV in UTF-8")
         return self.fail(f"the file cannot be read ({getattr(err, 'strerror', None) or err})")
 
     # ------------------------------------------------------------------ the rows
@@ -176,7 +203,11 @@ class CsvLog(LogFile):
             reader = table_csv.open_csv(
                 str(self.path),
                 read_options=table_csv.ReadOptions(
-                    use_threads=False, column_names=list(names), skip_rows=self._skipped, block_size=MAX_LINE
+                    use_threads=False,
+                    column_names=list(names),
+                    skip_rows=self._skipped,
+                    block_size=MAX_LINE,
+                    encoding="utf8" if self.map.encoding == "utf-8" else self.map.encoding,
                 ),
                 parse_options=table_csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=table_csv.ConvertOptions(

@@ -13,6 +13,7 @@ EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
 ANGLES = {"rad": 1.0, "deg": math.pi / 180, "mrad": 1e-3}  # the first is that of logs that do not say theirs
 LENGTHS = {"m": 1.0, "mm": 1e-3, "cm": 1e-2, "um": 1e-6, "in": 0.0254}
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+ENCODINGS = ("utf-8", "windows-1252", "utf-16")  # of spreadsheets, in Europe and of Excel's Unicode text
 DELIMITERS = (",", ";", "\t", "|", " ")
 SIDES = ("joint", "motor")
 
@@ -179,6 +180,7 @@ class ColumnMap(Declared):
     header: tuple[str, ...] = option((), "Names of all columns, for files without a header line.")
     delimiter: str | None = option(None, "Column separator.", choices=DELIMITERS, otherwise="found")
     decimal: str = option(".", "Decimal sign.", choices=(".", ","))
+    encoding: str = option("utf-8", "Character encoding of text files.", choices=ENCODINGS)
     topic: str | None = option(
         None,
         "Topic of a bag's joint states.",

@@ -273,8 +273,9 @@ def physical_space(
 
 
 def values_of_file(robot: Robot) -> dict[str, float]:
-    """Parameters of the robot file by name, without those of links for which it has none."""
-    unknown = {full_name(s, j + 1) for j, ten in enumerate(robot.links) if ten is None for s in LINK_SYMBOLS}
+    """Parameters of the robot file by name, without those of links and parts beyond sensors for which it has none."""
+    tens = (*robot.links, *(one.ten for one in robot.sensors))
+    unknown = {full_name(s, j + 1) for j, ten in enumerate(tens) if ten is None for s in LINK_SYMBOLS}
     vector = zip(robot.columns(True, True), robot.parameter_vector(True, True).tolist(), strict=True)
     return {name: value for name, value in vector if name not in unknown}
 

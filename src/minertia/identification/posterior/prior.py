@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.identification.physical.consistency import PhysicalSpace, is_nonnegative, physical_space
+from minertia.identification.physical.consistency import (
+    PhysicalSpace,
+    is_nonnegative,
+    physical_space,
+    values_of_file,
+)
 from minertia.identification.posterior.draw import Density
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.posterior.shown import Shown
 from minertia.identification.posterior.space import RobotSpace, robot_space
-from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.io.arrays import Array
 from minertia.robot.inertia import impossible
 
@@ -55,7 +60,8 @@ def posterior_of(
     """
     fixed, effort = known
     has_file = linear.robot.has_parameters
-    bodies = physical_space(linear, None if has_file else standard, dict(fixed), effort)
+    centre = {**values_of_file(linear.robot), **_beyond(linear, shown)} if has_file else standard
+    bodies = physical_space(linear, centre, dict(fixed), effort)
     names = (*linear.standard, *shown.own)
     unknowns = _unknowns(linear, shown, names)
     first = np.append(bodies.x0, [shown.own[name] for name in shown.own])
@@ -72,6 +78,12 @@ def posterior_of(
     more, exact = _exact(linear, bodies, space, fixed)
     density = Density(space, np.concatenate([rows @ unknowns, more]), np.append(values, exact))
     return Posterior(density, unknowns, FILE if has_file else FIT, _mended(linear, bodies))
+
+
+def _beyond(linear: LinearModel, shown: Shown) -> dict[str, float]:
+    """Estimates for the parts beyond force/torque sensors: no file has them, so they are the centre of their prior."""
+    found = {name: _estimate(shown, k) for k, name in enumerate(shown.names) if name in linear.standard}
+    return {n: own[0] for n, own in found.items() if own is not None and link_number(n) > linear.robot.n_joints}
 
 
 def _unknowns(linear: LinearModel, shown: Shown, names: tuple[str, ...]) -> Array:
@@ -167,7 +179,7 @@ def _exact(
 def _mended(linear: LinearModel, bodies: PhysicalSpace) -> tuple[str, ...]:
     """Names of links whose parameters in the robot file are not physically consistent."""
     robot, found = linear.robot, []
-    for link in bodies.links:
+    for link in (one for one in bodies.links if one <= robot.n_joints):  # a file has no part beyond a sensor
         ten = robot.links[link - 1]
         if ten is not None and link - 1 not in robot.massless:
             values = [float(v) for v in ten]

@@ -76,6 +76,11 @@ class LinearModel:
         every = row_names(self.robot)
         return tuple(every[r] for r in self.rows)
 
+    @property
+    def joint_rows(self) -> tuple[int, ...]:
+        """Positions, among the efforts used, of those of joints and of the base: all but those of sensors."""
+        return tuple(k for k, row in enumerate(self.rows) if row < self.robot.n_velocity)
+
     @cached_property
     def mixing(self) -> Array | None:
         """Matrix K[:, kept]^-1; None if it is the identity."""

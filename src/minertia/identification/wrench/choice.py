@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.wrench.drift import BIASES
-from minertia.identification.wrench.fit import WrenchFit, fit_wrench, restricted_cost, widened
+from minertia.identification.wrench.fit import WrenchFit, fit_wrench, widened
 from minertia.identification.wrench.samples import SensorPoses
-from minertia.identification.wrench.setups import WrenchReading
+from minertia.identification.wrench.setups import WrenchReading, not_shown
 from minertia.io.arrays import Array
 
 MOST_FOLDS = 10
 FEWEST_LEFT_OUT = 5  # poses: with fewer, those that stay hardly show the load
-FEW = 12  # poses below which leaving some out tells less of a drift than the likelihood does
-LIKELIER = 6.0  # twice the log of the likelihood ratio from which few poses show a walk: least regret in planted runs
-FEWEST_DRIFT = 6  # poses from which a bias that changes is tried: a slope is one more value for each channel
+FEW = 12  # poses below which a walk is tried first: planted runs with 4 to 7 lose nothing by it where nothing drifts
+FEWEST_SLOPE = 6  # poses from which a linear bias is tried: a slope is one more value for each channel
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,9 @@ class PosesLeftOut:
         """Whether the error is below a simpler bias model's by more than one standard error (Breiman)."""
         sizes = np.maximum(np.repeat(simpler.rms, 3), 1e-300)
         rows = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
-        gain = np.bincount(self.groups, rows) / np.bincount(self.groups)
-        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+        groups = np.unique(self.groups, return_inverse=True)[1]
+        gain = np.bincount(groups, rows) / np.bincount(groups)
+        return len(gain) > 1 and bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 @dataclass(frozen=True)
@@ -60,35 +60,37 @@ def rms_of(left: Array) -> tuple[float, float]:
     return float(np.sqrt(np.mean(left[:, :3] ** 2))), float(np.sqrt(np.mean(left[:, 3:] ** 2)))
 
 
-def left_out(poses: SensorPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut:
-    """Cross-validate a bias model over the poses; whole: the fit of all poses, as initial values of each fold."""
+def left_out(poses: SensorPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut | None:
+    """Cross-validate a bias model over the poses; whole: the fit of all poses, as initial values of each fold.
+
+    Folds without which the others do not show the load are passed over; None without any other.
+    """
     fold = poses.groups % min(len(poses), MOST_FOLDS)
-    left, load = np.zeros((2, len(poses), 6))
+    left, load, shown = *np.zeros((2, len(poses), 6)), np.zeros(len(poses), bool)
     for k in range(int(fold.max()) + 1):
         out = fold == k
+        if not_shown(poses.take(~out), reading.mount) is not None:
+            continue
         tool = fit_wrench(poses.take(~out), reading.mount, reading.usual, bias, whole).carried
         left[out] = poses.wrench[out] - tool.predicted(poses.take(out))
         load[out] = poses.wrench[out] - tool.bias_at(poses.take(out))
-    return PosesLeftOut(left, load, poses.groups)
+        shown |= out
+    return PosesLeftOut(left[shown], load[shown], poses.groups[shown]) if shown.any() else None
 
 
 def possible(poses: SensorPoses) -> tuple[str, ...]:
-    """Bias models that can be distinguished with these poses, the simplest first."""
-    if len(poses) < FEWEST_DRIFT:
-        return BIASES[:1]
-    return tuple(word for word in BIASES if word != "steps" or poses.stretch.max() > 0)
-
-
-def _is_likelier(fits: dict[str, WrenchFit]) -> bool:
-    """Whether a random-walk bias is clearly more likely than a constant one (restricted likelihood)."""
-    return restricted_cost(fits["constant"]) - restricted_cost(fits["walk"]) > LIKELIER
+    """Bias models that can be distinguished with these poses, the first one to be preferred."""
+    if len(poses) < FEWEST_SLOPE:
+        return ("walk",)
+    words = tuple(word for word in BIASES if word != "steps" or poses.stretch.max() > 0)
+    return words if len(poses) >= FEW else tuple(sorted(words, key=("walk", *BIASES).index))
 
 
 def chosen(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> tuple[WrenchFit, BiasChoice]:
     """Fit with the specified bias model, or with the one of smallest cross-validation error.
 
-    A more complex model is chosen only if it is better by more than one standard error.  Few poses choose between a
-    constant bias and a random walk by their restricted likelihood.
+    A more complex model is chosen only if it is better by more than one standard error.  With few poses the random
+    walk takes the place of the simplest model, as its estimated variance may be zero.
     """
     asked = reading.options.bias
     words = (asked,) if asked != "auto" else possible(poses)
@@ -96,11 +98,10 @@ def chosen(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> tuple[Wren
     for word in words:
         tell(f"fitting a {word} bias")
         fits[word] = fit_wrench(poses, reading.mount, reading.usual, word)
-        if len(poses) >= FEWEST_LEFT_OUT:
-            tried[word] = left_out(poses, reading, word, fits[word])
+        if len(poses) >= FEWEST_LEFT_OUT and (own := left_out(poses, reading, word, fits[word])) is not None:
+            tried[word] = own
     best = words[0]
     for word in words[1:]:
-        is_few = word == "walk" and best == "constant" and len(poses) < FEW
-        if _is_likelier(fits) if is_few else tried[word].is_better(tried[best]):
+        if word in tried and tried[word].is_better(tried[best]):
             best = word
     return widened(fits[best]), BiasChoice(best, tried)

@@ -7,7 +7,7 @@ times that of the white noise; its mean over the fitted poses is removed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -57,16 +57,18 @@ class Clock:
 
 @dataclass(frozen=True)
 class SensorNoise:
-    """Noise of each channel (6,): white noise, random walk, and noise that rises with frequency.
+    """Noise of each channel (6,): white noise, random walk, and noise that rises with frequency; angles (2,).
 
     white: standard deviation [N, N m].  walk: variance of the random walk of the bias per step, relative to
     that of the white noise.  rise: relative variance, at the highest frequency, of noise whose power rises as
     that of second differences does, such as the noise of accelerations from differentiated positions.
+    angles: standard deviation of tilt and of gravity direction, relative to the typical ones.
     """
 
     white: Array
-    walk: Array
-    rise: Array
+    walk: Array = field(default_factory=lambda: np.zeros(6))
+    rise: Array = field(default_factory=lambda: np.zeros(6))
+    angles: Array = field(default_factory=lambda: np.ones(2))
 
     def variance(self, clock: Clock) -> Array:
         """Variance (6, N) of each mode over the poses, relative to that of the white noise."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.wrench.drift import BiasCurve, Clock, SensorNoise
 from minertia.identification.wrench.load import (
@@ -21,12 +22,16 @@ from minertia.identification.wrench.load import (
 from minertia.identification.wrench.samples import SensorPoses
 from minertia.io.arrays import Array
 
-USUAL_TILT = np.deg2rad(1.0)  # of a sensor bolted to its flange: dowels and flanges are within a degree
-USUAL_LEAN = np.deg2rad(0.5)  # of a base that was levelled
+USUAL_TILT = np.deg2rad(0.4)  # of a sensor bolted to its flange: dowels hold 0.1 degrees, clamped flanges 1 to 2
+USUAL_LEAN = np.deg2rad(0.2)  # of a base that was levelled
+ANGLE_SPREAD = 1.0  # deviation of the log of both: sensors with dowels and clamped ones, a factor of ten apart
 USUAL_REACH = 0.3  # m: a tool's mass at this distance has the inertia that is expected where motion shows none
 ROUNDS = 3  # of steps and noise in turn: angles of degrees settle in two
 WALKS = np.log(1e-6), np.log(1e3)  # log of walk over noise, per step: nothing, and nothing else
-FIRST_WALK = np.log(0.05)
+FIRST_WALKS = 0.05, 1.0  # walk over noise that the search starts from: load and drift may exchange parts, two optima
+USUAL_WALK = np.log(0.03), 3.0  # mean and deviation of the log of walk over noise: from none to the noise at each step
+WALK_SPREAD = 1.5  # deviation of that log between the channels of forces, and of moments: they share one amplifier
+ANGLES = np.log(0.01), np.log(100.0)  # log of the scale of tilt and gravity direction
 FLOOR, CEILING = 1e-9, 1e6  # N or N m: noise of data without any, and more than any sensor measures
 DRAWS, FEWER = 100, 20  # of the noise, for the covariance of the values: of poses, and of motions, which tell it well
 WIDEST = 2.0  # deviation of the log of a noise or walk that the poses hardly tell
@@ -59,7 +64,8 @@ class CarriedTool:
 class WrenchFit:
     """Estimates of all unknowns `names`, with their covariance; model: name of the bias model.
 
-    usual (5,): prior standard deviations of tilt and gravity direction [rad], infinite for no prior.
+    usual (5,): typical prior standard deviations of tilt and gravity direction [rad], infinite for no prior; `noise`
+    holds their estimated scale.
     has_slope: whether the bias is linear in the recording order.  walks: whether it is a random walk.
     """
 
@@ -93,6 +99,11 @@ class WrenchFit:
     def angle_deviations(self) -> Array:
         """Standard deviations (5,) of tilt and lean [rad]."""
         return np.sqrt(np.diag(self.covariance))[self._after(0) : self._after(5)]
+
+    @property
+    def angle_prior(self) -> Array:
+        """Prior standard deviations (5,) of tilt and lean [rad], at their estimated scale."""
+        return self.usual * np.repeat(self.noise.angles, (3, 2))
 
     @property
     def bias(self) -> Array:
@@ -194,12 +205,6 @@ def widened(fit: WrenchFit) -> WrenchFit:
     return replace(fit, covariance=rows.spread(fit.noise, fit.walks))
 
 
-def restricted_cost(fit: WrenchFit) -> float:
-    """Minus twice the restricted log-likelihood, up to a constant; comparable between models of equal `trend`."""
-    rows = WrenchRows.at(fit.poses, fit.mount, fit.load, fit.clock, fit.usual, fit.model)
-    return rows.cost(fit.noise)[0]
-
-
 def first_load(poses: SensorPoses, mount: Mount) -> Array:
     """Load (4,) or (10,) by least squares on wrenches without their mean, forces and moments weighted equally."""
     X = load_columns(mount, poses.R, poses.motion)
@@ -211,12 +216,14 @@ def first_load(poses: SensorPoses, mount: Mount) -> Array:
 class WrenchRows:
     """Linearised regression equations: X (6, N, p) and y (6, N), in the modes of the random walk.
 
-    prior (p,): inverse prior standard deviation of each unknown, 0 for no prior.
+    prior (p,): inverse prior standard deviation of each unknown, 0 for no prior; of angles, at the scale 1.
+    angles: first column of the five angles.
     """
 
     X: Array
     y: Array
     prior: Array
+    angles: int
     clock: Clock
     moves: bool
 
@@ -231,14 +238,19 @@ class WrenchRows:
         prior[L : L + 5] = 1 / usual
         prior[4:L] = 1 / max(abs(load[0]) * USUAL_REACH**2, FLOOR)
         _, modes = clock.modes
-        return cls(np.einsum("nm,cnp->cmp", modes, X), y @ modes, prior, clock, poses.motion is not None)
+        return cls(np.einsum("nm,cnp->cmp", modes, X), y @ modes, prior, L, clock, poses.motion is not None)
+
+    @property
+    def known(self) -> NDArray[np.intp]:
+        """Columns of the unknowns with a prior."""
+        return np.flatnonzero(self.prior)
 
     def _weighted(self, noise: SensorNoise) -> tuple[Array, Array]:
         """Equations and right-hand side divided by their standard deviations, followed by those of the prior."""
-        w, p = noise.weights(self.clock), len(self.prior)
-        known = np.flatnonzero(self.prior)
-        below = np.zeros((len(known), p))
-        below[np.arange(len(known)), known] = self.prior[known]
+        w, p, known = noise.weights(self.clock), len(self.prior), self.known
+        below, prior = np.zeros((len(known), p)), self.prior.copy()
+        prior[self.angles : self.angles + 5] /= np.repeat(noise.angles, (3, 2))
+        below[np.arange(len(known)), known] = prior[known]
         A = np.concatenate([(w[:, :, None] * self.X).reshape(-1, p), below])
         return A, np.concatenate([(w * self.y).ravel(), np.zeros(len(known))])
 
@@ -249,11 +261,12 @@ class WrenchRows:
         inverse = np.linalg.pinv(R, rcond=1e-13)
         return inverse @ (Q.T @ y), inverse @ inverse.T
 
-    def cost(self, noise: SensorNoise) -> tuple[float, Array]:
-        """Minus twice the restricted log-likelihood, up to a constant, and its gradient (6, N).
+    def cost(self, noise: SensorNoise) -> tuple[float, Array, Array]:
+        """Minus twice the restricted log-likelihood, up to a constant, and its gradients (6, N) and (2,).
 
-        The gradient is with respect to the logarithm of the variances v_i of the equations: with residuals e_i and
-        leverages h_i it is 1 - h_i - e_i^2 / v_i.
+        The first is with respect to the logarithm of the variances v_i of the equations: with residuals e_i and
+        leverages h_i it is 1 - h_i - e_i^2 / v_i.  The second is with respect to that of the variances of tilt and
+        gravity direction.
         """
         A, y = self._weighted(noise)
         w = noise.weights(self.clock)
@@ -261,29 +274,35 @@ class WrenchRows:
         left = y - Q @ (Q.T @ y)
         sizes = np.maximum(np.abs(np.diag(R)), 1e-150)
         slope = 1 - np.sum(Q**2, axis=1) - left**2
-        total = left @ left + 2 * np.log(sizes).sum() - 2 * np.log(w).sum()
-        return float(total), slope[: w.size].reshape(w.shape)
+        of = np.digitize(self.known - self.angles, (0, 3, 5))  # 1: tilt, 2: gravity direction
+        count, by_angles = np.bincount(of, minlength=4), np.bincount(of, slope[w.size :], minlength=4)
+        total = left @ left + 2 * np.log(sizes).sum() - 2 * np.log(w).sum() + 2 * count[1:3] @ np.log(noise.angles)
+        return float(total), slope[: w.size].reshape(w.shape), np.asarray(by_angles[1:3], float)
 
     def noise(self, walks: bool, start: SensorNoise | None) -> SensorNoise:
-        """Noise estimate by restricted maximum likelihood.
+        """Noise estimate by restricted maximum likelihood, with a weak prior of walks and angles.
 
-        White noise of forces and of moments; for a motion, noise that rises with frequency; for a random-walk
-        bias, the walk of each channel.
+        White noise of forces and of moments; scale of the angles; for a motion, noise that rises with frequency;
+        for a random-walk bias, the walk of each channel.
         """
         from scipy.optimize import minimize  # here: it takes long to load
 
         layout = NoiseLayout(self.moves, walks)
-        x = self._start(layout) if start is None else layout.packed(start)
-        found = minimize(lambda x: self._objective(x, layout), x, jac=True, method="L-BFGS-B", bounds=layout.bounds)
-        return layout.unpacked(found.x)
+        starts = self._starts(layout) if start is None else [start]
+        tried = [
+            minimize(self._objective, layout.packed(own), (layout,), jac=True, method="L-BFGS-B", bounds=layout.bounds)
+            for own in starts
+        ]
+        return layout.unpacked(min(tried, key=lambda found: found.fun).x)
 
     def _objective(self, x: Array, layout: NoiseLayout) -> tuple[float, Array]:
         noise = layout.unpacked(x)
-        total, slope = self.cost(noise)
+        total, slope, angles = self.cost(noise)
         share = slope / noise.variance(self.clock)
         walk = (share * noise.walk[:, None] * self.clock.modes[0]).sum(axis=1)
         rise = (share * noise.rise[:, None] * self.clock.rises).sum(axis=1)
-        return total, layout.gathered(2 * slope.sum(axis=1), rise, walk)
+        below, by_prior = layout.prior(x)
+        return total + below, layout.gathered(2 * slope.sum(axis=1), 2 * angles, rise, walk) + by_prior
 
     def spread(self, noise: SensorNoise, walks: bool) -> Array:
         """Covariance of the estimates, including the uncertainty of the noise estimate.
@@ -308,20 +327,22 @@ class WrenchRows:
             weight += w
         return np.asarray(total / weight)
 
-    def _start(self, layout: NoiseLayout) -> Array:
-        values, _ = self.solution(SensorNoise(np.ones(6), np.zeros(6), np.zeros(6)))
+    def _starts(self, layout: NoiseLayout) -> list[SensorNoise]:
+        values, _ = self.solution(SensorNoise(np.ones(6)))
         left = self.y - self.X @ values
         size = np.sqrt(np.mean(left.reshape(2, -1) ** 2, axis=1))
         first = np.repeat(np.maximum(size, FLOOR), 3)
-        return layout.packed(SensorNoise(first, np.full(6, np.exp(FIRST_WALK)), np.ones(6)))
+        walks = FIRST_WALKS if layout.walks else FIRST_WALKS[:1]
+        return [SensorNoise(first, np.full(6, walk), np.ones(6)) for walk in walks]
 
 
 @dataclass(frozen=True)
 class NoiseLayout:
-    """Vector of the unknown noise parameters, as logarithms: white noise, rising noise and random walk.
+    """Vector of the unknown noise parameters, as logarithms: white noise, angles, rising noise and random walk.
 
     moves: whether noise that rises with frequency is included.  walks: whether a random walk of each channel is
-    included.  White and rising noise have one value for forces and one for moments.
+    included.  White and rising noise have one value for forces and one for moments, angles one for tilt and one for
+    the gravity direction.
     """
 
     moves: bool
@@ -330,26 +351,42 @@ class NoiseLayout:
     @property
     def size(self) -> int:
         """Number of unknown noise parameters."""
-        return 2 + 2 * self.moves + 6 * self.walks
+        return 4 + 2 * self.moves + 6 * self.walks
+
+    @property
+    def _walk(self) -> slice:
+        return slice(4 + 2 * self.moves, self.size)
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
         """Lower and upper bound of each unknown (logarithms)."""
-        white = [(np.log(FLOOR), np.log(CEILING))] * 2
-        return white + [WALKS] * 2 * self.moves + [WALKS] * 6 * self.walks
+        first = [(np.log(FLOOR), np.log(CEILING))] * 2 + [ANGLES] * 2
+        return first + [WALKS] * 2 * self.moves + [WALKS] * 6 * self.walks
 
-    def gathered(self, white: Array, rise: Array, walk: Array) -> Array:
+    def prior(self, x: Array) -> tuple[float, Array]:
+        """Minus twice the log of the prior density of angles and walks, up to a constant, and its gradient."""
+        slope, (usual, spread) = np.zeros(len(x)), USUAL_WALK
+        slope[2:4] = x[2:4] / ANGLE_SPREAD**2
+        total, walk = float(slope[2:4] @ x[2:4]), x[self._walk]
+        if self.walks:
+            apart = walk - np.repeat(walk.reshape(2, 3).mean(axis=1), 3)
+            total += float(apart @ apart / WALK_SPREAD**2 + np.sum((walk - usual) ** 2) / spread**2)
+            slope[self._walk] = apart / WALK_SPREAD**2 + (walk - usual) / spread**2
+        return total, 2 * slope
+
+    def gathered(self, white: Array, angles: Array, rise: Array, walk: Array) -> Array:
         """Gradient with respect to the unknowns, from gradients with respect to the channels' parameters (6,)."""
-        shared = [v.reshape(2, 3).sum(axis=1) for v in (white, rise)[: 1 + self.moves]]
-        return np.concatenate([*shared, walk if self.walks else []])
+        white, rise = (v.reshape(2, 3).sum(axis=1) for v in (white, rise))
+        return np.concatenate([white, angles, rise[: 2 * self.moves], walk[: 6 * self.walks]])
 
     def packed(self, noise: SensorNoise) -> Array:
         """Vector of the unknowns from a noise."""
         rise, walk = np.log(np.maximum(noise.rise[[0, 3]], np.exp(WALKS[0]))), np.log(np.maximum(noise.walk, 1e-300))
-        return np.concatenate([np.log(noise.white[[0, 3]]), rise[: 2 * self.moves], walk[: 6 * self.walks]])
+        first = np.log(np.concatenate([noise.white[[0, 3]], noise.angles]))
+        return np.concatenate([first, rise[: 2 * self.moves], walk[: 6 * self.walks]])
 
     def unpacked(self, x: Array) -> SensorNoise:
         """Noise from a vector of the unknowns."""
-        rise = np.repeat(np.exp(x[2:4]), 3) if self.moves else np.zeros(6)
-        walk = np.exp(x[2 + 2 * self.moves :]) if self.walks else np.zeros(6)
-        return SensorNoise(np.repeat(np.exp(x[:2]), 3), walk, rise)
+        rise = np.repeat(np.exp(x[4:6]), 3) if self.moves else np.zeros(6)
+        walk = np.exp(x[self._walk]) if self.walks else np.zeros(6)
+        return SensorNoise(np.repeat(np.exp(x[:2]), 3), walk, rise, np.exp(x[2:4]))

@@ -16,10 +16,9 @@ from minertia.identification.wrench.fit import USUAL_REACH, WrenchFit, fit_wrenc
 from minertia.identification.wrench.load import CHANNELS, INERTIA, LOAD, TILT
 from minertia.identification.wrench.residuals import WrenchResiduals, residuals_from, wrench_residuals
 from minertia.identification.wrench.samples import SensorPoses
-from minertia.identification.wrench.setups import FEWEST, OtherWrench, WrenchReading, refuse_poses
+from minertia.identification.wrench.setups import FEWEST, OtherWrench, WrenchReading, not_shown
 from minertia.identification.wrench.solve import WrenchEstimate
 from minertia.io.arrays import Array
-from minertia.io.errors import InputError
 
 LEVEL = 0.975  # of two-sided 95 % intervals
 NO_SCALE = "the scale of the forces is not checked: hang a known mass on the sensor to check it"
@@ -83,7 +82,7 @@ def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
     (`_size`).
     """
     half, found = quantile(fit), []
-    prior = dict(zip((*TILT, *fit.mount.lean_names), fit.usual.tolist(), strict=True))
+    prior = dict(zip((*TILT, *fit.mount.lean_names), fit.angle_prior.tolist(), strict=True))
     prior |= dict.fromkeys(INERTIA, abs(float(fit.load[0])) * USUAL_REACH**2)
     for k, name in enumerate(fit.names):
         value, deviation = float(fit.values[k]), float(np.sqrt(fit.covariance[k, k]))
@@ -154,11 +153,7 @@ def _faults(fit: WrenchFit, left: Sequence[WrenchResiduals]) -> tuple[str, ...]:
 
 def _changed(fit: WrenchFit, reading: WrenchReading, name: str, poses: SensorPoses) -> str | None:
     """Message where the poses of a file, fitted alone, give another mass or bias; else None."""
-    if len(poses) <= FEWEST:
-        return None
-    try:
-        refuse_poses(poses, reading.mount)
-    except InputError:
+    if len(poses) <= FEWEST or not_shown(poses, reading.mount) is not None:
         return None
     own = fit_wrench(poses, reading.mount, reading.usual, "constant")
     apart = abs(own.load[0] - fit.load[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -89,7 +90,9 @@ def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> SensorPoses:
     if not ok.any():
         raise RecordingError("no row has both a pose and a wrench", file=table.path)
     poses = SensorPoses(R[ok], wrench[ok], at[ok], order is not None, None, None if tares is None else tares[ok])
-    is_dense = order in ORDERS[:2] and len(poses) > 2 and float(np.median(np.diff(poses.order))) <= DENSE
+    is_dense = order in ORDERS[:2] and _step(poses.order) <= DENSE
+    if options.motion is None and order in ORDERS[:2] and not is_dense:
+        _refuse_few(_step(at[np.isfinite(at)]), _step(poses.order), table.path)
     if options.motion == "moving" or (options.motion is None and is_dense and p is not None):
         if p is None or order not in ORDERS[:2]:
             raise RecordingError(MOVING_NEEDS, file=table.path)
@@ -108,6 +111,21 @@ MOVING_NEEDS = (
     "a column t [s] and either joint positions with a robot, or px py pz beside the orientation, are needed to "
     "differentiate the motion of the sensor"
 )
+
+
+def _step(t: Array) -> float:
+    """Median step of time stamps [s], to a microsecond: 10 Hz is 0.1 s; infinite for fewer than three."""
+    return round(float(np.median(np.diff(t))), 6) if len(t) > 2 else float("inf")
+
+
+def _refuse_few(rows: float, wrenches: float, path: Path) -> None:
+    """Raise an error where the rows of a log are samples of a motion, but few of them have a wrench; steps in s."""
+    if rows <= DENSE:
+        raise RecordingError(
+            f"rows are {rows:.2g} s apart, but wrenches {wrenches:.2g} s, too few for a motion; record them at "
+            f'{1 / DENSE:.0f} Hz or more, or stand still and set motion = "rest"',
+            file=path,
+        )
 
 
 def _found(table: MeasurementTable) -> tuple[str, ...]:

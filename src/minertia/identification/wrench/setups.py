@@ -22,7 +22,7 @@ from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
 SIGNS = {"tool": 1.0, "sensor": -1.0}  # see `Mount`
-TURNED = 3 * USUAL_TILT  # rad: beyond, axes are turned rather than inexact
+TURNED = np.deg2rad(3.0)  # beyond, axes are turned rather than inexact: three times a clamped flange
 DIRECTIONS = np.sin(np.deg2rad(3.0))  # spread of gravity's direction in the sensor, below which poses show no more
 FEWEST = 3  # poses: three gravity directions tell load and bias apart
 
@@ -135,22 +135,29 @@ def _saturated(wrench: Array, left: float) -> Iterator[OtherWrench]:
 
 def refuse_poses(poses: SensorPoses, mount: Mount) -> None:
     """Raise an error for poses from which load and bias are not identifiable."""
+    if (why := not_shown(poses, mount)) is not None:
+        raise InputError(why)
+
+
+def not_shown(poses: SensorPoses, mount: Mount) -> str | None:
+    """Message on what these poses do not show of load and bias; None if they are identifiable."""
     if len(poses) < FEWEST:
-        raise InputError(
+        return (
             f"{len(poses)} poses are too few: payload and bias need at least {FEWEST} orientations, better 10 or more"
         )
     a = mount.felt(poses.R) / np.linalg.norm(mount.up)
     spread = np.linalg.svd(a - a.mean(axis=0), compute_uv=False) / np.sqrt(len(a))
     if spread[0] < DIRECTIONS:
-        raise InputError(
+        return (
             "gravity has the same direction in the sensor's axes at all poses, as after rotations about the "
             "vertical, so weight and bias are not distinguishable; tilt the sensor"
         )
     if spread[1] < DIRECTIONS / 2:
-        raise InputError(
+        return (
             "gravity has only two directions in the sensor's axes, so the centre of mass is not identifiable; "
             "add poses that tilt the sensor about another axis"
         )
+    return None
 
 
 def _found(poses: SensorPoses, options: WrenchOptions, mount: Mount) -> tuple[WrenchOptions, tuple[str, ...]]:
