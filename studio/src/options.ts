@@ -125,6 +125,7 @@ export interface CommandTable {
   duty_limit?: number | "?" | null;
   target_speed?: number | "?" | (number | "?")[] | null;
   load_share?: number | "?" | (number | "?")[] | null;
+  load_curve?: number | "?" | (number | "?")[] | null;
   leave_out_contact?: boolean | "?" | null;
   [key: string]: unknown;
 }
@@ -976,6 +977,14 @@ export const OPTIONS = {
       "low": 0,
       "high": 1,
       "default": 0.5
+    },
+    "load_curve": {
+      "help": "Law `\"servo\"`: friction sees a load L as L (1 + load_curve |L|), `\"?\"` if unknown.",
+      "unit": "1/(N m) or 1/N",
+      "type": "file",
+      "low": 0,
+      "high": 100,
+      "default": 0.0
     },
     "leave_out_contact": {
       "help": "Exclude segments with unmodelled contact from the fit ([below](#where-the-robot-is-pushed)).",

@@ -11,7 +11,7 @@ import pytest
 from minertia import read_robot
 from minertia.codegen.rollout.effects import SIMULATED, EffectAt, effect_programs
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import KINDS, OF_SPRINGS, LoopCommand, LoopValues, Rollout
+from minertia.codegen.rollout.task import KINDS, OF_DUTY, OF_SPRINGS, LoopCommand, LoopValues, Rollout
 from minertia.robot.effects import BY_SYMBOL
 from tests.codegen.kernel_helpers import at_rest
 from tests.every_effect import plain_constants
@@ -48,7 +48,7 @@ def task(
 
 
 def unknowns(links: int, effects: int = len(AT)) -> tuple[tuple[str, int], ...]:
-    own = [(kind, j) for kind in KINDS[2:] if kind not in ("delay", *OF_SPRINGS) for j in range(2)]
+    own = [(kind, j) for kind in KINDS[2:] if kind not in ("delay", *OF_SPRINGS, *OF_DUTY) for j in range(2)]
     return (*(("link", k) for k in range(links)), *(("effect", k) for k in range(effects)), *own, ("delay", 0))
 
 

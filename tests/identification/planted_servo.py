@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -86,3 +88,27 @@ def planted_run(
     rest = arm[0] - moment**2 / mass
     load = Load(mass, (moment / mass, 0.0, 0.0), (rest / 2, 0.0, 0.0, rest / 2, 0.0, rest))
     return Log(recording, load=load, register=register)
+
+
+def written_runs(
+    folder: Path,
+    servo: PlantedServo,
+    arms: Sequence[tuple[float, float]],
+    registers: Sequence[float],
+    kinds: Sequence[str],
+    *,
+    stated: float = 1.0,
+) -> None:
+    """Folder of runs with their index; stated: factor on the loads that it states."""
+    folder.mkdir()
+    index = ["file,motion,inertia,gravity_moment,kp"]
+    for k, (arm, register, kind) in enumerate((a, r, m) for a in arms for r in registers for m in kinds):
+        recording = planted_run(servo, kind, arm, register, seed=k).source
+        assert isinstance(recording, Recording)
+        name = f"{kind}_{arm[0]:g}_{register:g}.csv"
+        told, volts, on = (recording.channels[key][:, 0] for key in ("command", "volts", "enabled"))
+        rows = np.column_stack([recording.t, told, recording.q[:, 0], volts, on])
+        lines = ["t,q_cmd1,q1,volts,enabled1", *(",".join(f"{x:.6f}" for x in row) for row in rows.tolist())]
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        index.append(f"{name},{kind},{stated * arm[0]},{stated * arm[1]},{register}")
+    (folder / "index.csv").write_text("\n".join(index) + "\n", encoding="utf-8")

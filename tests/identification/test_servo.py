@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import minertia
+from minertia.cli import main
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.logs import TargetCommand, loop_log
 from minertia.identification.closed_loop.simulate import simulated
-from minertia.io.errors import InputError
+from minertia.identification.servo import load_of, read_runs
+from minertia.io.errors import InputError, RecordingError
 
-from .planted_servo import PENDULUM, PlantedServo, planted_run
+from .planted_servo import PENDULUM, PlantedServo, planted_run, written_runs
 
 PLANTED = PlantedServo()
 TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013}
@@ -46,10 +53,10 @@ def test_derivatives_are_those_of_differences() -> None:
     campaign = planted_campaign(181)
     campaign = Campaign(
         PENDULUM, campaign.train[1::2], effects=campaign.effects, links="robot",
-        command=Command(law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", load_share="?"),
+        command=replace(LAW, load_share="?", load_curve="?"),
     )  # fmt: skip
     model = loop_model(campaign, 0.01)
-    theta = np.array([(TRUTH | {"SHARE1": 0.4})[name] for name in model.names])
+    theta = np.array([(TRUTH | {"SHARE1": 0.4, "CURVE1": 0.3})[name] for name in model.names])
     for log in with_loads(model, [loop_log(campaign, log) for log in campaign.train], campaign.train):
         carried = simulated(model, theta, log, 4)
         assert carried is not None
@@ -70,12 +77,12 @@ def test_a_target_follows_its_command_at_its_speed() -> None:
     for t in fine[:-1]:
         wanted.append(place)
         place += np.clip(u[int(t / 0.1 + 1e-9), 0] - place, -4.0e-4, 4.0e-4)
-    assert np.abs(target.at(fine[:-1])[:, 0] - wanted).max() < 1e-3
+    assert np.abs(target.followed(fine)[0][:, 0] - wanted).max() < 1e-3
     edges = np.linspace(-0.05, 0.6, 40)
-    _, by_delay = target.means(edges)
-    other = [TargetCommand(u, 0.1, np.array([4.0 + way])).means(edges)[0] for way in (1e-5, -1e-5)]
-    assert target.by_speed(edges) == pytest.approx((other[0] - other[1]) / 2e-5, abs=1e-5)
-    later = [target.means(edges - way)[0] for way in (1e-7, -1e-7)]
+    _, by_delay, by_speed = target.followed(edges)
+    other = [TargetCommand(u, 0.1, np.array([4.0 + way])).followed(edges)[0] for way in (1e-5, -1e-5)]
+    assert by_speed == pytest.approx((other[0] - other[1]) / 2e-5, abs=1e-5)
+    later = [target.followed(edges - way)[0] for way in (1e-7, -1e-7)]
     assert by_delay == pytest.approx((later[0] - later[1]) / 2e-7, abs=1e-4)
 
 
@@ -84,3 +91,42 @@ def test_a_servo_without_its_gain_is_refused() -> None:
         Command(law="servo")
     with pytest.raises(InputError, match="remove delay_of"):
         Command(law="servo", error_gain=0.1, delay_of="effort")
+
+
+@pytest.mark.slow
+def test_the_command_finds_values_and_a_hidden_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The friction that was planted is chosen, and a load that is stated half as heavy is found within 3 %."""
+    arms, gains, kinds = ((0.008, 0.6), (0.014, 0.9), (0.02, 1.2)), (8.0, 16.0, 24.0), ("steps", "sines", "drop")
+    written_runs(tmp_path / "runs", PLANTED, arms, gains, kinds)
+    written_runs(tmp_path / "hidden", PLANTED, ((0.011, 0.75),), (12.0,), ("steps", "sines"), stated=0.5)
+    written_runs(tmp_path / "unseen", PLANTED, ((0.011, 0.75),), (12.0,), kinds)
+    asked = ["servo", "runs", "--validate", "unseen", "--loads", "hidden", "--out", "out", "--json"]
+    paths = [str(tmp_path / a) if a in ("runs", "unseen", "hidden", "out") else a for a in asked]
+    assert main([*paths, "--error-gain", "0.16", "--duty-limit", "0.95", "--models", "m1,m3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["model"] == "m3"
+    assert found["score"]["validation"] < 3e-3
+    for name, truth in TRUTH.items():
+        assert found["values"][name]["value"] == pytest.approx(truth, rel=0.05, abs=5e-4), name
+    assert found["loads"][0]["factor"] == pytest.approx(2.0, rel=0.03)
+    bam = json.loads((tmp_path / "out" / "bam.json").read_text(encoding="utf-8"))
+    assert bam["kt"] == pytest.approx(2.0, rel=0.05) and bam["R"] == pytest.approx(4.0, rel=0.05)
+    assert bam["load_friction_base"] == pytest.approx(0.1, rel=0.1)
+    with open(tmp_path / "out" / "predicted" / "steps_0.011_12.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert np.mean([abs(float(r["q1"]) - float(r["q1_sim"])) for r in rows]) < 3e-3
+
+
+def test_an_index_is_read_with_its_loads(tmp_path: Path) -> None:
+    (tmp_path / "index.csv").write_text("file,mass,length,kp,motion\na.csv,0.5,0.1,8,steps\n", encoding="utf-8")
+    (run,) = read_runs(tmp_path)
+    assert (run.inertia, run.moment, run.register) == pytest.approx((0.005, 0.4905, 8.0))
+    load = load_of(0.02, 1.2, 0.5)
+    assert load.com is not None and load.inertia is not None
+    assert load.inertia[5] + load.mass * load.com[0] ** 2 == pytest.approx(0.02)
+    assert 9.81 * load.mass * load.com[0] == pytest.approx(1.2)
+    (tmp_path / "index.csv").write_text("file,kp\na.csv,8\n", encoding="utf-8")
+    with pytest.raises(RecordingError, match="its load"):
+        read_runs(tmp_path)
+    with pytest.raises(InputError, match=r"index\.csv"):
+        read_runs(tmp_path / "nowhere")

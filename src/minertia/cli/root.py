@@ -33,6 +33,7 @@ from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.run import run as run_motion
 from minertia.cli.sample import sample
 from minertia.cli.score import score
+from minertia.cli.servo import servo
 from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
@@ -44,7 +45,7 @@ from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
-    *(identify, validate, score, sample, compare, payload, watch, significance, calibrate, wrench),
+    *(identify, validate, score, sample, compare, payload, servo, watch, significance, calibrate, wrench),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS, *ALARM_COMMANDS)))

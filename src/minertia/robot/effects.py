@@ -35,9 +35,17 @@ def _driven(s: JointState, c: Constants) -> Scalar:
     return _half(mul(s.direction, sub(absolute(s.load), mul(s.load, s.direction))))
 
 
-def _stribeck(s: JointState, c: Constants) -> Scalar:
+def _slowly(s: JointState, c: Constants) -> Scalar:
     slow = div(s.qd, c["velocity"])
-    return mul(s.direction, exp(neg(mul(slow, slow))))
+    return exp(neg(mul(slow, slow)))
+
+
+def _stribeck(s: JointState, c: Constants) -> Scalar:
+    return mul(s.direction, _slowly(s, c))
+
+
+def _loaded_stribeck(s: JointState, c: Constants) -> Scalar:
+    return mul(s.direction, mul(absolute(s.load), _slowly(s, c)))
 
 
 def _warmer(s: JointState, c: Constants) -> Scalar:
@@ -94,6 +102,9 @@ BUILT_IN = (
     Effect("FLB", "load_quadrants", "1", "1", "Coulomb friction proportional to the joint load while the load "
 "drives the motor",
            "FLB |load| sign(qd) where load qd < 0", _driven, ("qd", "load"), is_dry=True),
+    Effect("FSL", "load_stribeck", "1", "1", "Stribeck friction proportional to the joint load",
+           "FSL |load| exp(-(qd / velocity)^2) sign(qd)", _loaded_stribeck, ("qd", "load"),
+           constants={"velocity": None}, is_dry=True),
     Effect("FVC", "cubic", "N m s3/rad3", "N s3/m3", "cubic friction", "FVC qd^3",
            lambda s, c: mul(s.qd, mul(s.qd, s.qd)), is_nonnegative=False, has_twin=True),
     Effect("FVT", "thermal_viscous", *VISCOUS, "viscous friction that decreases with temperature; value at the "

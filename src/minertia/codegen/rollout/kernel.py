@@ -56,7 +56,7 @@ class _Loop(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in (*FUNCTIONS, *AT_JOINTS, *OF_EFFECTS, "x", "q0", "v0")),
         *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
         *((name, ctypes.c_void_p) for name in ("cj", "dj", "rj", "at_link", "at_motor", "sees")),
-        *((name, ctypes.c_void_p) for name in (*OF_SUPPLY, "u_s", "share")),
+        *((name, ctypes.c_void_p) for name in (*OF_SUPPLY, "u_s", "share", "curve")),
     )
 
 
@@ -148,7 +148,10 @@ def _run_compiled(
     place = np.array([j for _, j in task.unknowns], dtype=np.int32)
     kept: dict[str, Any] = {name: _numbers(getattr(x, name)) for name in AT_JOINTS}
     kept |= {name: _numbers(getattr(task, name)) for name in ("q0", "v0")} | {"x": _numbers(x.links)}
-    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d", "u_s")} | {"share": x.share}
+    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d", "u_s")} | {
+        "share": x.share,
+        "curve": x.curve,
+    }
     given |= {name: getattr(task.command.supply, name, None) for name in OF_SUPPLY}
     kept |= {name: _numbers(values) for name, values in given.items() if values is not None}
     kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
@@ -240,7 +243,7 @@ def _driven(task: Rollout) -> Rollout:
     for rows in (gain, room, on):
         rows[steps // 2 : steps // 2 + 40, 0] = 0.0
     command = replace(task.command, u_s=0.1 * task.command.u, supply=Supply(gain, room, on))
-    values = replace(task.values, is_voltage=True, share=0.4 * two, ki=0 * two)
+    values = replace(task.values, is_voltage=True, share=0.4 * two, curve=0.2 * two, ki=0 * two)
     unknowns = tuple(one for one in task.unknowns if one[0] != "ki")
     more = tuple((kind, j) for kind in OF_DUTY for j in range(2))
     return replace(task, values=values, command=command, unknowns=(*unknowns, *more))

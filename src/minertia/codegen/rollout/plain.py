@@ -199,7 +199,7 @@ class PlainLoop:
             self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), (D, b))
         if self.ring:
             self.past[k % self.ring] = tau
-        self.load = b + self.effects.inertia * a + D @ a if x.share is None else x.share * tau + (1 - x.share) * b
+        self.load = b + self.effects.inertia * a + D @ a if x.share is None else self._gear(tau, b)[0]
         self.z = self.z + np.where(sat, 0.0, h * (u - (self.qm + self.quarter * h * dv)[self.seen]))
         self.q = self.q + h * (self.v + self.end * dv)
         self.v = np.where(self.friction.slide, self.v + dv, 0.0)
@@ -289,7 +289,7 @@ class PlainLoop:
             whole = rigid[0] + np.diag(e.inertia)
             self.Sl = links + whole @ R / h + self._by_effects(rubbing[3] * e.of.are_inertia)
         else:
-            self.Sl = self._by_gear(x.share, motor, self._by_links(vm, np.zeros_like(a), T1), motion[3] - rigid[1])
+            self.Sl = self._by_gear(motor, self._by_links(vm, np.zeros_like(a), T1), motion[3], rigid[1])
         if self.ring:
             self.St[k % self.ring] = motor
         opened = np.where(sat, 0.0, h)[:, None]
@@ -300,12 +300,27 @@ class PlainLoop:
         self.Sq = self.Sq + h * (self.Sv + self.end * R)
         self.Sv, self.Sd = self.Sv + R, R
 
-    def _by_gear(self, share: Array, motor: Array, links: Array, apart: Array) -> Array:
-        """Derivatives of the load of gears, from those of both its sides; apart: their difference."""
+    def _gear(self, motor: Array, links: Array) -> tuple[Array, Array, Array]:
+        """Load of gears between these efforts, its derivative by the plain load, and by the curve."""
+        x = self.task.values
+        assert x.share is not None and x.curve is not None  # servos driven by their duty have both
+        plain = x.share * motor + (1 - x.share) * links
+        size = np.abs(plain)
+        return plain * (1 + x.curve * size), 1 + 2 * x.curve * size, plain * size
+
+    def _by_gear(self, motor: Array, links: Array, tau: Array, b: Array) -> Array:
+        """Derivatives of the load of gears, from those of both its sides, whose efforts are tau and b."""
+        share = self.task.values.share
+        assert share is not None
         found = np.asarray(share[:, None] * motor + (1 - share[:, None]) * links)
+        _, steep, by_curve = self._gear(tau, b)
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "share":
-                found[place, c] += apart[place]
+                found[place, c] += tau[place] - b[place]
+        found *= steep[:, None]
+        for c, (kind, place) in enumerate(self.task.unknowns):
+            if kind == "curve":
+                found[place, c] += by_curve[place]
         return found
 
     def _by_links(self, vm: Array, a: Array, T1: Array) -> Array:

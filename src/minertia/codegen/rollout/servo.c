@@ -12,7 +12,7 @@
    takes implicitly: it has no limit of stability, however stiff they are.
    Servos that are driven by their duty have gains, limits and a switch that change with the step (the supply, the
    firmware's register, motor on or off): kp is then the effort of a volt, and friction reads the load of the gear,
-   share of the motor's effort and the rest of what the links ask for.
+   share of the motor's effort and the rest of what the links ask for, bent by curve times its square.
    The robot's own terms come from two functions that are generated for it. */
 
 #include <math.h>
@@ -21,7 +21,7 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE };
+enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE };
 
 typedef struct {
     int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
@@ -43,7 +43,8 @@ typedef struct {
     const int *sees;               /* (n): coordinate whose motion the law of each coordinate reads */
     const double *gain, *room, *on; /* (steps, n): volts of a position error, most volts, motor on or off; or null */
     const double *u_s;              /* (steps, n): derivative of the command by the speed of the target, or null */
-    const double *share;            /* (n): part of the motor's effort in the load of the gear, or null */
+    const double *share, *curve;    /* (n): part of the motor's effort in the load of the gear, and how much more than
+                                       proportionally it counts; or null */
 } Loop;
 
 #define MOST 64
@@ -519,10 +520,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     R[(size_t)o->at[j] * p + k2] -= h * shapes[j];
                     continue;
                 }
-                if (kind == SHARE)
+                if (kind == SHARE || kind == CURVE)
                     continue;
                 if (kind == SPEED) {
-                    R[(size_t)j * p + k2] += h * (gp[j] + far_p[j]) * o->u_s[at_k + j];
+                    R[(size_t)j * p + k2] += h * (o->u_s ? (gp[j] + far_p[j]) * o->u_s[at_k + j] : 0);
                     continue;
                 }
                 const double rate = ud ? ud[j] : 0;
@@ -571,7 +572,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     if (kind == KD && !(sat[j] && !o->is_voltage))
                         *to += (on ? on[j] : 1) * ((ud ? ud[j] : 0) - (seen == j ? slope[j] : vm[seen]));
                     if (kind == SPEED)
-                        *to += (gp[j] + far_p[j]) * o->u_s[at_k + j];
+                        *to += (o->u_s ? (gp[j] + far_p[j]) * o->u_s[at_k + j] : 0);
                 }
                 if (ring)
                     memcpy(St + (size_t)(k % ring) * block, Sm, block * sizeof(double));
@@ -597,9 +598,15 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     }
                     for (int i = 0; i < p; i++)
                         to[i] = part * Sm[(size_t)j * p + i] + (1 - part) * to[i];
+                    const double plain = part * tau[j] + (1 - part) * b[j], bent = 1 + 2 * o->curve[j] * fabs(plain);
                     for (int k2 = 0; k2 < columns; k2++)
                         if (o->kind[k2] == SHARE && o->place[k2] == j)
                             to[k2] += tau[j] - b[j];
+                    for (int i = 0; i < p; i++)
+                        to[i] *= bent;
+                    for (int k2 = 0; k2 < columns; k2++)
+                        if (o->kind[k2] == CURVE && o->place[k2] == j)
+                            to[k2] += plain * fabs(plain);
                     continue;
                 }
                 memcpy(to, T2 + (size_t)j * p, p * sizeof(double));
@@ -629,8 +636,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             load[j] = b[j] + rotor[j] * a[j];
             for (int i = 0; i < n; i++)
                 load[j] += D[j * n + i] * a[i];
-            if (o->share)
+            if (o->share) {
                 load[j] = o->share[j] * tau[j] + (1 - o->share[j]) * b[j];
+                load[j] *= 1 + o->curve[j] * fabs(load[j]);
+            }
             if (!sat[j])
                 z[j] += h * (u[j] - qm[o->sees[j]] - quarter * h * c->dv[o->sees[j]]);
             q[j] += h * (v[j] + end * c->dv[j]);

@@ -11,7 +11,7 @@ from minertia.io.arrays import Array
 
 AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
-OF_DUTY = ("speed", "share")  # of servos driven by their duty: speed of the target, part of the motor in the load
+OF_DUTY = ("speed", "share", "curve")  # of servos driven by their duty: speed of the target, load of the gear
 # kinds of unknowns, in the order of servo.c
 KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS, *OF_DUTY)
 
@@ -44,7 +44,7 @@ class LoopValues:
     motors are separate coordinates after the joints.  sees: index of the coordinate that the controller of
     each coordinate measures; by default the coordinate itself.  share (n,): the load that friction depends on
     is this part of the motor's effort, and otherwise the static effort of the links; None: the effort that
-    moves the links.
+    moves the links.  curve (n,): such a load L counts as L (1 + curve |L|) [1/(N m), 1/N].
     """
 
     kp: Array
@@ -60,6 +60,7 @@ class LoopValues:
     springs: Springs = field(default_factory=Springs)
     sees: tuple[int, ...] = ()
     share: Array | None = None
+    curve: Array | None = None
 
     @property
     def seen(self) -> NDArray[np.int32]:

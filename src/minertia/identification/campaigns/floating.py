@@ -33,8 +33,13 @@ from minertia.io.errors import CampaignError, RecordingError
 from minertia.robot.robot import Robot
 
 AXES = "xyz"
-CUTOFFS = (14.0, 20.0)  # Hz: legs move below 4 Hz; the spectrum of their positions has impacts, which are left out
-CALM = 0.75  # part of the samples away from changes of contacts at which the lower cut-off is taken
+CUTOFFS = (
+    10.0,
+    14.0,
+    20.0,
+)  # Hz: legs move below 4 Hz; the spectrum of their positions has impacts, which are left out
+CALM = 0.5  # part of the samples away from changes of contacts that a cut-off must leave, else the next is taken
+CALM_PROJECTED = 0.8  # the same where unmeasured forces are projected out, which removes equations besides
 IMPACT = 0.05  # s around a change of contacts that are left out, or a period of the cut-off
 TOUCHES = 5.0  # N: a measured force above which a contact without a flag is one
 SAMPLING = 2.5  # samples kept per period of the cut-off: noise below it is then nearly white
@@ -42,8 +47,11 @@ USUAL_MASS, USUAL_SIZE = 10.0, 0.2  # kg, m: of a robot whose file has no masses
 STANDS = 0.02  # rad/s or m/s: slower joints stick
 RANK = 1e-6  # singular value of the contact Jacobian, over the largest, below which contacts are redundant
 SLOWEST = 0.05  # s: a period of the highest cut-off; sensors slower than that do not follow legs
+JOLT = 6.0  # medians of the accelerometer above the cut-off; white noise never exceeds 4
 ALWAYS = "always"
 PLANTED = "planted"  # check of contacts that never lift
+FOUND = "contacts"  # check of contacts found from heights
+CLEAR = 0.005  # m: a contact too many costs samples, one too few spoils them; attitudes err by millimetres at a foot
 
 
 def settled_floating(campaign: Campaign) -> Campaign:
@@ -60,7 +68,7 @@ def settled_floating(campaign: Campaign) -> Campaign:
 
 
 def _refuse(campaign: Campaign, rows: str) -> None:
-    """Raise an error if required contact forces are not measured, or if a contact or its detection is missing."""
+    """Raise an error if required contact forces are not measured, or if a contact is missing."""
     without = [contact.name for contact in campaign.contacts if not contact.force]
     if rows in ("base", "all") and (without or not campaign.contacts):
         what = f"contact '{without[0]}' has none" if without else "there is no [[contact]]"
@@ -71,47 +79,88 @@ def _refuse(campaign: Campaign, rows: str) -> None:
         raise CampaignError(
             'rows = "projected" needs contacts; add a [[contact]] for each foot, or set rows = "joints"'
         )
-    for contact in campaign.contacts:
-        if not (contact.active or contact.force):
-            raise CampaignError(
-                f"contact '{contact.name}' has neither a column of flags (active) nor forces: name one, or write "
-                f'active = "{ALWAYS}" for a foot that never lifts'
-            )
 
 
 def floating_log(campaign: Campaign, log: Log) -> EffortLog:
     """Log of a floating base for fit and evaluation: motion of all coordinates, without changes of contact."""
     signals = read_signals(campaign, log)
     rate = even_rate(signals.log)
-    cutoff = campaign.filter.cutoff_hz or usual_cutoff(contact_flags(campaign, signals), rate)
+    cutoff = campaign.filter.cutoff_hz or usual_cutoff(campaign, signals, rate)
     motion = floating_motion(campaign, signals, cutoff, rate)
     given = EffortLog.given(replace(log, source=motion, title=log.name, start=None, stop=None))
     return replace(given, findings=contact_findings(campaign, signals))
 
 
-def usual_cutoff(flags: NDArray[np.bool_], rate: float) -> float:
-    """Default cut-off [Hz]: the lower one amplifies less noise, but smears impacts over more samples."""
-    low, high = CUTOFFS
-    cutoff = low if np.mean(is_away(flags, round(rate * max(IMPACT, 1 / low)))) >= CALM else high
-    return min(cutoff, HIGHEST * rate)
+def usual_cutoff(campaign: Campaign, signals: FloatingSignals, rate: float) -> float:
+    """Default cut-off [Hz]: lower ones amplify less noise, but smear impacts over more samples."""
+    flags = contact_flags(campaign, signals)
+    least = CALM_PROJECTED if campaign.floating.rows == "projected" else CALM
+    for cutoff in CUTOFFS[:-1]:
+        if np.mean(is_away(flags, round(rate * max(IMPACT, 1 / cutoff)))) >= least:
+            return min(cutoff, HIGHEST * rate)
+    return min(CUTOFFS[-1], HIGHEST * rate)
 
 
 def contact_flags(campaign: Campaign, signals: FloatingSignals) -> NDArray[np.bool_]:
     """Flags (N, contacts) of all contacts."""
-    R, q = attitudes(campaign, signals), positions(signals.joints)
-    found = [is_touching(c, signals, contact_force(c, signals, R, q, campaign.robot)) for c in campaign.contacts]
-    return np.stack(found, axis=1) if found else np.zeros((len(signals.log), 0), bool)
+    R, q, robot = attitudes(campaign, signals), positions(signals.joints), campaign.robot
+    found = [is_touching(c, signals, contact_force(c, signals, R, q, robot)) for c in campaign.contacts]
+    if not found:
+        return np.zeros((len(signals.log), 0), bool)
+    if any(map(is_unflagged, campaign.contacts)):
+        heights = np.stack([contact_height(robot, c, q, R) for c in campaign.contacts], axis=1)
+        low = heights - heights.min(axis=1)[:, None] < CLEAR
+        found = [low[:, k] if is_unflagged(c) else found[k] for k, c in enumerate(campaign.contacts)]
+    return np.stack(found, axis=1)
+
+
+def jolts(campaign: Campaign, signals: FloatingSignals, cutoff: float, rate: float) -> NDArray[np.bool_]:
+    """Flags (N,) of impacts, which show above the cut-off of the accelerometer."""
+    a = np.ascontiguousarray(signals.of(expanded(campaign.floating.accelerometer)))
+    rest = np.linalg.norm(a - low_pass(a, cutoff, rate), axis=1)
+    return np.asarray(rest > JOLT * np.median(rest))
+
+
+def is_unflagged(contact: ContactOptions) -> bool:
+    """Whether a contact has neither flags nor forces, so that its height must tell."""
+    return not (contact.active or contact.force)
+
+
+def contact_height(robot: Robot, contact: ContactOptions, q: Array, R: Array) -> Array:
+    """Height (N,) of the lowest point of a contact over the base's origin [m]."""
+    turn, place = forward_kinematics(robot, q, contact.frame)
+    point = np.asarray(place) + np.asarray(turn) @ np.array(contact.at, float)
+    return np.asarray(np.einsum("ni,ni->n", point, R[:, 2]) - contact.radius)
 
 
 def contact_findings(campaign: Campaign, signals: FloatingSignals) -> tuple[Finding, ...]:
-    """Warnings on contacts that never lift: with unmeasured forces, they make parameters unidentifiable."""
+    """Warnings on contacts found from heights, and on those that never lift.
+
+    With unmeasured forces, the latter make parameters unidentifiable.
+    """
     found = []
     for contact, flags in zip(campaign.contacts, contact_flags(campaign, signals).T, strict=True):
-        if flags.all():
-            hides = "the mass at the contact point" if contact.kind == "point" else "the foot and part of the next link"
-            text = f"{contact.name} never lifts, which hides {hides} where its force is not measured: lift and wave it"
+        if is_unflagged(contact):
+            lifts = int(np.sum(flags[:-1] & ~flags[1:]))
+            text = (
+                f"{contact.name} has neither flags nor forces: within {1000 * CLEAR:g} mm of the lowest contact "
+                f"it is taken to touch a level floor ({np.mean(flags):.0%} of the time, lifted {lifts} times)"
+            )
+            found.append(Finding("warning", FOUND, text, contact.name))
+        count, hides = hidden_by(contact, is_measured=campaign.floating.rows != "projected")
+        if flags.all() and count:
+            text = f"{contact.name} never lifts, which hides {hides}: lift and wave it"
             found.append(Finding("warning", PLANTED, text, contact.name))
     return tuple(found)
+
+
+def hidden_by(contact: ContactOptions, *, is_measured: bool) -> tuple[int, str]:
+    """Number of base parameters that a contact hides while it never lifts, and their names."""
+    if contact.kind == "surface" and is_measured:
+        return 8, "8 values (the inertia of the foot, XX - YY and XY of the next link)"
+    if contact.kind == "surface":
+        return 14, "14 values (the ten of the foot, and XX, XY, XZ and YZ of the next link)"
+    return (0, "") if is_measured else (1, "one value (a mass at the contact point)")
 
 
 @dataclass(frozen=True)
@@ -162,8 +211,8 @@ def wanted_columns(campaign: Campaign) -> dict[str, str]:
 
 
 def needs_attitude(campaign: Campaign) -> bool:
-    """Whether the attitude is needed: for forces in world axes, or for the lowest point of a round foot."""
-    return any(c.radius > 0 or (c.force and c.axes == "world") for c in campaign.contacts)
+    """Whether the attitude is needed: for forces in world axes, the lowest point of a round foot, or heights."""
+    return any(c.radius > 0 or (c.force and c.axes == "world") or is_unflagged(c) for c in campaign.contacts)
 
 
 def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
@@ -229,7 +278,8 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
             force = contact_force(contact, signals, R, q, robot)
             assert force is not None  # refused before
             forces += np.einsum("nij,ni->nj", J, force)
-    kept = kept_samples(flags, rate, cutoff, campaign.filter.trim_s)
+    changes = np.column_stack([flags, jolts(campaign, signals, cutoff, rate)])
+    kept = kept_samples(changes, rate, cutoff, campaign.filter.trim_s)
     if len(kept) < 2 * robot.n_velocity:
         raise RecordingError(
             f"only {len(kept)} samples are farther than {max(IMPACT, 1 / cutoff):.2g} s from a change of contacts; "
@@ -311,7 +361,8 @@ def is_touching(contact: ContactOptions, signals: FloatingSignals, force: Array 
         return np.ones(len(signals.log), bool)
     if contact.active:
         return signals.of([contact.active])[:, 0] > 0.5
-    assert force is not None  # refused before
+    if force is None:
+        return np.zeros(len(signals.log), bool)  # found from heights
     return np.asarray(np.linalg.norm(force[:, :3], axis=1) > TOUCHES)
 
 

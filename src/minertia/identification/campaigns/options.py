@@ -266,6 +266,13 @@ class Command(Declared):
         range=(0, 1),
         words=(UNKNOWN,),
     )
+    load_curve: Gains = option(
+        0.0,
+        'Law `"servo"`: friction sees a load L as L (1 + load_curve |L|), `"?"` if unknown.',
+        unit="1/(N m) or 1/N",
+        range=(0, 100),
+        words=(UNKNOWN,),
+    )
     leave_out_contact: bool = option(
         True,
         "Exclude segments with unmodelled contact from the fit ([below](#where-the-robot-is-pushed)).",
@@ -479,7 +486,7 @@ class ContactOptions(Declared):
     active: str = option(
         "",
         "Column of contact flags, 1 in contact; `always` for a permanent contact.",
-        otherwise="where the measured force exceeds 5 N",
+        otherwise="where the measured force exceeds 5 N, else where it is as low as the lowest contact",
     )
     force: str = option("", "Columns of the force on the robot [N].", otherwise="not measured")
     moment: str = option("", "Columns of the moment of a surface contact [N m].", otherwise="none")

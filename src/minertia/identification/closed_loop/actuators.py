@@ -48,8 +48,12 @@ def to_position_mjcf(model: IdentifiedModel) -> str:
     actuator (`rate_name`).  Motors of elastic joints are separate joints (`motor_name`), coupled to their
     links by tendons with stiffness and damping.
     """
-    loop = loop_of(model)
-    robot, elastic = _bounded(model.robot, loop), loop.get("elastic", {})
+    return position_mjcf(model.robot, loop_of(model), not_held(model))
+
+
+def position_mjcf(robot: Robot, loop: dict[str, Any], missing: Sequence[str] = ()) -> str:
+    """Robot with its effects as MJCF with the actuators of a record of position servos; missing: what it lacks."""
+    robot, elastic = _bounded(robot, loop), loop.get("elastic", {})
     if elastic.get("feedback") == "link":
         raise MinertiaError(
             f"position servos of {', '.join(elastic['joints'])} measure the links and act on the motors through "
@@ -58,7 +62,7 @@ def to_position_mjcf(model: IdentifiedModel) -> str:
     motors = [loop["joints"].index(joint) for joint in elastic.get("joints", ())]
     moved = [f"{symbol}{robot.independent[j] + 1}" for j in motors for symbol in AT_MOTOR]
     bare = robot.without_effects([name for name in moved if name in robot.effect_values])
-    told = [f"position servos identified by minertia {__version__}", *_meanings(loop), *not_held(model)]
+    told = [f"position servos identified by minertia {__version__}", *_meanings(loop), *missing]
     comments = [f"  <!-- {re.sub('--+', '-', one_line(text))} -->" for text in told]
     rotors = "".join(f"{line}\n" for j in motors for line in _rotor(robot, j))
     lines = [*comments, *_springs(elastic), "  <actuator>", *_drives(loop), "  </actuator>"]

@@ -259,7 +259,11 @@ class _ServoBuilder:
         """Add the speed of targets and the part of the motor in the load of gears: known, or one unknown each."""
         if self.command.law != "servo":
             return
-        for kind, key, lower in (("speed", "target_speed", SLOWEST), ("share", "load_share", 0.0)):
+        for kind, key, lower in (
+            ("speed", "target_speed", SLOWEST),
+            ("share", "load_share", 0.0),
+            ("curve", "load_curve", 0.0),
+        ):
             for j, value in enumerate(self.command.each(key, self.n)):
                 if isinstance(value, str):
                     self.add(f"{kind.upper()}{j + 1}", {Atom(kind, j): 1.0}, lower)

@@ -73,18 +73,22 @@ def output_error(
     *,
     steps: Sequence[int] | None = None,
     iterate: bool = True,
+    most: int = ITERATIONS,
     tell: Tell = silent,
 ) -> LoopFit:
     """Fit the unknowns to logs, from initial values or the control law's least squares.
 
     Simulation steps are halved while that changes the result.  iterate: whether the values may change; else only
-    standard deviations and residuals are computed.  tell: called at each iteration.
+    standard deviations and residuals are computed.  most: iterations of each minimisation.  tell: called at each
+    iteration.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
             steps = [max(1, round(log.period / model.command.step)) for log in logs]
         first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
-        return _OutputError(model, logs, tell).run(first, start, is_fixed=steps is not None, iterate=iterate)
+        fit = _OutputError(model, logs, tell)
+        fit.most = most
+        return fit.run(first, start, is_fixed=steps is not None, iterate=iterate)
 
 
 class _OutputError:
@@ -108,6 +112,7 @@ class _OutputError:
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
+        self.most = ITERATIONS
         self.is_robust = model.command.loss == "huber"
         self.widths: Array | None = None  # residuals beyond these count less
 
@@ -290,8 +295,9 @@ class _OutputError:
         deviation[kept] = np.linalg.norm(inverse(A), axis=1)
         return theta, deviation
 
-    def _settled(self, point: _Rolled, steps: Sequence[int], most: int = ITERATIONS) -> _Rolled:
+    def _settled(self, point: _Rolled, steps: Sequence[int], most: int | None = None) -> _Rolled:
         """Damped Gauss-Newton iteration until convergence."""
+        most = self.most if most is None else most
         damping = DAMPING
         is_likely = True  # that the next step is better: then its derivatives are wanted, too
         self.settlings += 1
@@ -399,6 +405,14 @@ def _bound_note(model: ServoModel, k: int) -> str:
             f"joint {model.robot.coordinate_names[int(name[2:]) - 1]} moves like a rigid joint: it need not be elastic"
         )
     return f"{name} is at its bound {model.lower[k]:g}"
+
+
+def moved(model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Sequence[int], most: int) -> _Rolled:
+    """Values after at most some iterations from theta, without standard deviations."""
+    with one_thread():
+        fit = _OutputError(model, logs)
+        fit.most = most
+        return fit._settled(fit._start(tuple(steps), theta), steps)
 
 
 def probed(

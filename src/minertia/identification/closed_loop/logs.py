@@ -104,8 +104,8 @@ class LoopLog(PreparedLog):
         if self.supply is not None:
             own = np.repeat(np.arange(len(u) - 1), steps)
             parts = (x[own][:, list(joints)] for x in (self.supply.gain, self.supply.room, self.supply.on))
-            target = TargetCommand(u, self.period, speeds)
-            return LoopCommand(*target.means(edges), u_s=target.by_speed(edges), supply=Supply(*parts))
+            mean, slope, by_speed = TargetCommand(u, self.period, speeds).followed(edges)
+            return LoopCommand(mean, slope, u_s=by_speed, supply=Supply(*parts))
         held = HeldCommand(u, self.period, linear)
         mean, slope = held.means(edges)
         if not by_rate:
@@ -170,12 +170,17 @@ class TargetCommand(HeldCommand):
         self.speeds = np.zeros(u.shape[1]) if speeds is None else np.asarray(speeds, float)
         self.start, self.slope = u.copy(), np.zeros_like(u)  # target at each row, and its derivative by the speed
         for j in np.flatnonzero(self.speeds > 0):
-            self.start[:, j], self.slope[:, j] = _followed(u[:, j].tolist(), float(self.speeds[j]) * period, period)
+            reach = float(self.speeds[j]) * period
+            if np.all(np.abs(np.diff(u[:, j])) <= reach):  # it is where it was told to be one row before
+                self.start[1:, j] = u[:-1, j]
+            else:
+                self.start[:, j], self.slope[:, j] = _followed(u[:, j].tolist(), reach, period)
         self.way = np.sign(u - self.start)
         fastest = np.where(self.speeds > 0, self.speeds, 1.0)
         self.takes = np.abs(u - self.start) / fastest  # s until the target is where it is told to be
-        self.area = np.concatenate([np.zeros((1, u.shape[1])), np.cumsum(self._within(period)[1][:-1], axis=0)])
-        self.area_slope = np.concatenate([np.zeros((1, u.shape[1])), np.cumsum(self._within(period)[2][:-1], axis=0)])
+        _, areas, slopes = self._within(period)
+        none = np.zeros((1, u.shape[1]))
+        self.area, self.area_slope = (np.concatenate([none, np.cumsum(x[:-1], axis=0)]) for x in (areas, slopes))
 
     def _within(self, past: float | Array, k: slice | NDArray[np.intp] = slice(None)) -> tuple[Array, Array, Array]:
         """Target some time after rows, its integral since, and that of its derivative by the speed."""
@@ -186,21 +191,15 @@ class TargetCommand(HeldCommand):
         integral = start * past + gone * (past - 0.5 * moving)
         return target, integral, slope * moving + 0.5 * way * moving**2
 
-    def at(self, t: Array) -> Array:
-        """Target at the given times [s], counted from the first row."""
-        k, past = self._cell(t)
-        return self._within(past, k)[0]
-
-    def integral(self, t: Array) -> Array:
-        """Integral of the target from the first row to each time."""
-        k, past = self._cell(t)
-        return np.asarray(self.area[k] + self._within(past, k)[1])
-
-    def by_speed(self, edges: Array) -> Array:
-        """Derivative of the mean target between neighbouring edges with respect to its speed."""
+    def followed(self, edges: Array) -> tuple[Array, Array, Array]:
+        """Mean target between neighbouring edges [s], and its derivatives by a common delay and by its speed."""
         k, past = self._cell(edges)
-        whole = self.area_slope[k] + self._within(past, k)[2]
-        return np.asarray(np.diff(whole, axis=0) / np.diff(edges)[:, None])
+        target, integral, slope = self._within(past, k)
+        widths = np.diff(edges)[:, None]
+        means, rates, slopes = (np.diff(x, axis=0) / widths for x in (
+            self.area[k] + integral, target, self.area_slope[k] + slope
+        ))  # fmt: skip
+        return means, -rates, slopes
 
 
 def _followed(u: list[float], reach: float, period: float) -> tuple[list[float], list[float]]:

@@ -30,6 +30,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 MOST_LOADED = 0.9  # of friction per load: what takes all of the load lets nothing move
+MOST_CURVED = 100.0  # 1/(N m) or 1/N by which friction grows with the square of the load
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
 
@@ -160,18 +161,20 @@ class ServoModel:
             is_euler=self.command.integrator == "euler",
             springs=self._springs(group, values),
             sees=self._sees(group),
-            share=self._share(group, values),
+            **self._gear(group, values),
         )
 
-    def _share(self, group: JointGroup, values: Array) -> Array | None:
-        """Part of the motor's effort in the load of each coordinate, of servos driven by their duty."""
+    def _gear(self, group: JointGroup, values: Array) -> dict[str, Array]:
+        """What the load of each coordinate's gear is, of servos driven by their duty."""
         if self.command.law != "servo":
-            return None
-        return self._at_coordinates(group, "share", self.of_kind("share", values))
+            return {}
+        return {name: self._at_coordinates(group, name, self.of_kind(name, values)) for name in ("share", "curve")}
 
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
         """Values of all joints at the coordinates of a group: for elastic joints at the motor, zeros at the link."""
         own, motors = list(group.joints), list(self.layout.inside(group.joints))
+        if not motors:
+            return values[own]
         if name == "zero":
             return np.append(values[own], np.zeros(len(motors)))
         nothing = np.inf if name == "limit" else 0.0
@@ -252,6 +255,6 @@ class ServoModel:
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
         most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
-        most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0], "SHARE": 1.0}
+        most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0], "SHARE": 1.0, "CURVE": MOST_CURVED}
         most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

@@ -144,6 +144,7 @@ def _servo_record(model: ServoModel, values: Array) -> dict[str, Any]:
             **{key: getattr(c, key) for key in ("error_gain", "register", "volts", "duty_limit")},
             **({"target_speed": speeds} if any(speeds) else {}),
             "load_share": model.of_kind("share", values).tolist(),
+            "load_curve": model.of_kind("curve", values).tolist(),
         },
     }
 
