@@ -1,4 +1,4 @@
-import type { Changes, Job, Project, ProjectFile } from "./types";
+import type { BundledRobot, Changes, Job, Project, ProjectFile } from "./types";
 
 /** A sentence of the server about what is wrong and what to do. */
 export class Told extends Error {}
@@ -59,6 +59,8 @@ export const labelFile = (key: string, title: string, tags: string[]) => asked<P
 /** Delete an uploaded log, or hide another one. */
 export const removeFile = (key: string) => asked<{ revision: string }>("DELETE", `/api/files/${key}`);
 export const showHidden = () => asked<{ revision: string }>("POST", "/api/files/hidden");
+export const getJob = (name: string) => asked<Job>("GET", `/api/jobs/${name}`);
+export const getRobots = () => asked<{ robots: BundledRobot[] }>("GET", "/api/robots");
 export const framesAt = (q: number[]) =>
   asked<{ frames: { R: number[][]; p: number[] }[] }>("POST", "/api/robot/frames", { q });
 export const listFiles = (name: string) =>

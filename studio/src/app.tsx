@@ -10,6 +10,7 @@ import type { Job, Project } from "./types";
 interface Step { path: string; title: string; about: string; load: () => Promise<{ default: ComponentType }> }
 
 const STEPS: Step[] = [
+  { path: "start", title: "Start", about: "robots, sample", load: () => import("./steps/start") },
   { path: "robot", title: "Robot", about: "base parameters", load: () => import("./steps/robot") },
   { path: "excite", title: "Excite", about: "excitation trajectory", load: () => import("./steps/excite") },
   { path: "data", title: "Data", about: "logs, columns, audit", load: () => import("./steps/data") },
@@ -83,7 +84,7 @@ export function App() {
   const over = useDrop(project, refresh, say, write, go);
 
   useEffect(() => {
-    document.title = `${path[0] ?? "robot"} · minertia studio`;
+    document.title = `${path[0] ?? "start"} · minertia studio`;
     document.querySelector(".steps [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
   }, [path[0], !project]);
 
@@ -143,7 +144,7 @@ export function App() {
                       go(`/${own}`);
                     }}
                   >
-                    <i className={own === "runs" ? "dot no" : `dot ${state}`} aria-hidden="true" />
+                    <i className={own === "runs" || own === "start" ? "dot no" : `dot ${state}`} aria-hidden="true" />
                     <span>
                       {title}
                       {state && <span className="hidden"> ({WORDS[state]})</span>}

@@ -39,6 +39,9 @@ export interface RunSummary {
   knows: string;
 }
 
+/** A bundled robot; strokes: two ends, x to the right and y up, and a width [m], the farthest first. */
+export interface BundledRobot { name: string; title: string; joints: number; has_masses: boolean; strokes: number[][] }
+
 export interface Chosen { bundled?: string; file?: string; title: string; version: string }
 
 export interface Project {

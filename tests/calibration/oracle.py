@@ -14,7 +14,9 @@ from minertia.identification.geometry.chain import Array, Chain
 
 STEP = 1e-30  # of a derivative in complex arithmetic, which has no rounding error of differences
 SHOWN = 1e-9  # of the largest singular value
-PLACES, TIMES = 20, 6  # that postures reach together, and postures of each
+TIMES = 6  # postures that reach a place together
+PLACES = {3: 300}  # by number of joints: with three, few places are reached in more than two postures
+FEWER_PLACES = 20  # with more joints
 LEVERS = np.array([[0.1, 0.0, 0.0], [0.0, 0.1, 0.0], [-0.1, 0.05, 0.1]])  # m: several points of the tool
 CAMERA_AT = np.array([0.3, 0.2, 7.0])  # m: where the root is before a fixed camera
 
@@ -38,11 +40,12 @@ class Oracle:
         self.own = self._own()
 
     def _own(self) -> Array:
-        """What else is unknown: points of the tool, fixed points, a plane, or the places of `same_point`."""
+        """What else is unknown: points of the tool, fixed points, or a plane."""
         rng = self.rng
         if self.kind == "same_point":
-            self.q, self.place = self._bound()
-            return np.array([self._tool(self.q[self.place == k][:1])[0, :3, 3] for k in range(self.place.max() + 1)])
+            self.q, place = self._bound()
+            self.first = np.unique(place, return_index=True)[1][place]
+            return np.zeros(0)
         if self.kind in ("distance", "pixel_tool"):
             self.number = rng.integers(0, 4, len(self.q))
             return rng.normal(scale=2.0, size=(4, 3))
@@ -72,10 +75,11 @@ class Oracle:
 
     def _bound(self) -> tuple[Array, Array]:
         """Postures that reach one of some places, and the place of each, by damped Newton steps of their own."""
-        q = self.rng.uniform(-1, 1, (PLACES, TIMES, self.chain.n)) * np.where(self.chain.is_hinge, np.pi, 0.5)
+        places = PLACES.get(self.chain.n, FEWER_PLACES)
+        q = self.rng.uniform(-1, 1, (places, TIMES, self.chain.n)) * np.where(self.chain.is_hinge, np.pi, 0.5)
         q = np.where(np.arange(TIMES)[:, None] == 0, q, self.rng.permuted(q, axis=0))
         goal = np.repeat(self._tool(q[:, 0])[:, :3, 3], TIMES, axis=0)
-        flat, left = q.reshape(-1, self.chain.n), np.arange(PLACES * TIMES)
+        flat, left = q.reshape(-1, self.chain.n), np.arange(places * TIMES)
         for _ in range(60):
             miss = goal[left] - self._tool(flat[left])[:, :3, 3]
             far = np.linalg.norm(miss, axis=1) > 2e-15
@@ -86,10 +90,10 @@ class Oracle:
             damping = np.minimum(1e-2, (miss**2).sum(axis=1))[:, None, None] * np.eye(3)
             inverse = np.linalg.pinv(J @ np.swapaxes(J, 1, 2) + damping, rcond=1e-12, hermitian=True)
             flat[left] += np.clip(np.einsum("mij,mi->mj", J, _times(inverse, miss)), -0.5, 0.5)
-        place = np.repeat(np.arange(PLACES), TIMES)
+        place = np.repeat(np.arange(places), TIMES)
         good = np.linalg.norm(goal - self._tool(flat)[:, :3, 3], axis=1) < 1e-13
         flat, place = flat[good], place[good]
-        kept = np.bincount(place, minlength=PLACES)[place] > 1
+        kept = np.bincount(place, minlength=places)[place] > 1
         return flat[kept], np.unique(place[kept], return_inverse=True)[1]
 
     def _slope(self, q: Array, j: int) -> Array:
@@ -127,7 +131,7 @@ class Oracle:
         if kind == "plane":
             normal = own[..., :3] / np.sqrt((own[..., :3] ** 2).sum(axis=-1))[..., None]
             return (x * normal[..., None, :]).sum(axis=-1) - own[..., 3:]
-        return flat(x - own[..., self.place, :] if kind == "same_point" else x)
+        return flat(x - x[..., self.first, :] if kind == "same_point" else x)  # without where its places are
 
     @property
     def values(self) -> dict[str, float]:

@@ -78,6 +78,14 @@ def test_counts_of_the_table(measure, amount):
         assert measure not in CLOSED or (found.rank == found.count and not found.is_numeric)
 
 
+def test_a_mark_beside_a_camera_hides_nothing():
+    """Two rows of this chain's certificate are 1e9 times as long as the others: marks in the plane of the camera."""
+    rng = np.random.default_rng(6)
+    *_, robot = (random_robot(rng, int(rng.integers(4, 8)), "general") for _ in range(129))
+    found = geometric_base_parameters(robot, "pixel_tool", tip="tool")
+    assert found.count == found.rank == GENERAL["pixel_tool"](*turning_and_sliding(robot))
+
+
 @pytest.mark.parametrize("name", ARMS)
 def test_every_relation_holds_at_other_postures(name):
     chain = chain_of(read_robot(name))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from minertia.io.documents import toml_document
+from minertia.robot.files import bundled_robots
 from minertia.studio.jobs import DONE, Job, Jobs
 from minertia.studio.project import Project
+from minertia.studio.server import bundled_view
 from tests.studio.running import client, running
 
 
@@ -63,3 +67,12 @@ def test_logs_are_renamed_tagged_and_removed(tmp_path):
     assert toml_document((tmp_path / "campaign.toml").read_text())["logs"]["train"] == []
     project.show_hidden()
     assert [file.tags for file in project.files()] == [("warm",)]
+
+
+def test_bundled_robots_have_pictures():
+    """Finite strokes within the reach of each robot; the server has them for the start page."""
+    for name in bundled_robots():
+        view = bundled_view(name)
+        assert view["title"] and view["joints"] >= 1
+        assert all(len(stroke) == 5 and all(math.isfinite(v) for v in stroke) for stroke in view["strokes"]), name
+        assert len(view["strokes"]) >= view["joints"] - 1 > -1, name

@@ -248,6 +248,38 @@ def test_a_newcomer_with_german_currents_comes_to_a_verdict(chromium, tmp_path):
         assert visit.faults == []
 
 
+@pytest.mark.slow
+def test_a_robot_of_60_joints_is_drawn_in_parts(chromium, tmp_path):
+    """Rows that are not seen are not drawn; the Tab key comes to the table once, and arrows go through its rows."""
+    link = "<link name='l{k}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+    link += "</inertial></link><joint name='j{k}' type='revolute'><parent link='l{p}'/><child link='l{k}'/>"
+    link += "<origin xyz='0.1 0 0' rpy='1.5707963 0 0'/><axis xyz='0 0 1'/><limit velocity='1' effort='1'/></joint>"
+    links = "".join(link.format(k=k, p=0 if k % 20 == 1 else k - 1) for k in range(1, 61))
+    (tmp_path / "sixty.urdf").write_text(f"<robot name='sixty'><link name='l0'/>{links}</robot>")
+    with running(tmp_path) as at:
+        visit = Visit(chromium, at.entrance)
+        page = visit.page
+        visit.go("robot")
+        page.get_by_role("combobox", name="Robot", exact=True).select_option(label="sixty.urdf")
+        count = int(page.get_by_role("heading", name=re.compile(r"^\d+ base parameters")).inner_text().split()[0])
+        rows = page.locator("table.parameters tbody tr[data-row]")
+        rows.first.wait_for()
+        assert page.locator("*").count() < 10_000 and rows.count() < 150
+        assert page.locator("table.parameters [tabindex='0']").count() == 1
+        rows.first.focus()
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.dataset.row") == "1"
+        table, last = page.locator(".scroll.tall", has=page.locator("table.parameters")), f"tr[data-row='{count - 1}']"
+        for _ in range(60):  # parts have their own heights once they are seen
+            table.evaluate("(e) => (e.scrollTop = 1e6)")
+            page.wait_for_timeout(100)
+            if page.locator(last).count():
+                break
+        assert page.locator(last).is_visible() and rows.count() < 150
+        assert visit.serious() == []
+        assert visit.faults == []
+
+
 PASTE = """(text) => {
   const data = new DataTransfer();
   data.setData("text", text);

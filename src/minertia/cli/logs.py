@@ -15,6 +15,7 @@ from minertia.io.schema import overridden
 from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
+    from minertia.identification.campaigns.campaign import Campaign
     from minertia.robot.robot import Robot
 
 FORMAT = 1
@@ -29,16 +30,32 @@ def is_log(path: str) -> bool:
     return path.lower().endswith(tuple(FORMATS)) or is_folder(path)
 
 
-def check_log(path: str, robot: Robot | None, columns: Path | None, reading: ColumnMap, *, as_json: bool) -> None:
-    """Print the audit of a log; exit code 1 if it has faults.  columns: file of the column mapping."""
+def check_log(
+    path: str,
+    robot: Robot | None,
+    columns: Path | None,
+    reading: ColumnMap,
+    *,
+    as_json: bool,
+    campaign: Campaign | None = None,
+) -> None:
+    """Print the audit of a log; exit code 1 if it has faults.
+
+    columns: file of the column mapping.  campaign: takes precedence over it, and adds checks of a floating base.
+    """
     from minertia.identification.audits.audit import audit
     from minertia.identification.logs.columns_file import columns_beside
     from minertia.identification.logs.header import MOTOR_SIDE, UNIT_UNKNOWN, read_to_audit
     from minertia.report.identification_tables import finding_notes
 
-    found = overridden(columns_beside(path) if columns is None else read_map(columns), reading)
+    own = campaign.map if campaign is not None else columns_beside(path) if columns is None else read_map(columns)
+    found = overridden(own, reading)
     recording = read_to_audit(path, robot, found, drop_torn=found.drop_torn)
     findings = [f for f in audit(recording, robot) if MOTOR_SIDE not in recording.notes or f.check not in OF_JOINTS]
+    if campaign is not None and campaign.robot.is_floating:
+        from minertia.identification.efforts.floating_setups import floating_findings
+
+        findings += floating_findings(campaign, Path(path))
     problems = sum(f.level in PROBLEMS for f in findings)
     if as_json:
         say_json(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns
+from minertia.cli.campaigns import CampaignFile, Columns
 from minertia.cli.options import (
     AsJson,
     Force,
@@ -28,6 +28,7 @@ from minertia.io.errors import InputError
 from minertia.robot.options import ExportOptions, RobotOptions
 
 if TYPE_CHECKING:
+    from minertia.identification.campaigns.campaign import Campaign
     from minertia.robot.robot import Note, Robot
 
 FORMAT = 1
@@ -134,27 +135,43 @@ def check(
         ),
     ] = None,
     columns: Columns = None,
+    campaign: CampaignFile = None,
     *,
     snap: Snap = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a robot file or a log: report faults, where they are, and what to do.
 
+    With --campaign, the robot and the columns are those of the file; contacts and the inertial unit of a floating base
+    are checked as well.
+
     Exit code 0: nothing wrong; 1: warnings or errors; 2: the file cannot be read.
     """
     from minertia.cli.logs import check_log, is_log
 
     if is_log(robot_or_log):
-        if of is None:
+        asked = None if campaign is None else _campaign_of(campaign, of, columns, how)
+        if of is None and asked is None:
             refuse_stated(how, "name the robot of the log with --robot")
-        robot = None if of is None else read_given(of, how, snap).on_ground
-        check_log(robot_or_log, robot, columns, reading, as_json=as_json)
+        robot = asked.robot.on_ground if asked else None if of is None else read_given(of, how, snap).on_ground
+        check_log(robot_or_log, robot, columns, reading, as_json=as_json, campaign=asked)
         return
     is_no_log = f"this applies to a log; '{robot_or_log}' does not have the extension of one"
     refuse_stated(reading, is_no_log)
-    if of is not None or columns is not None:
-        raise InputError(f"{'--columns' if of is None else '--robot'}: {is_no_log}")
+    if of is not None or columns is not None or campaign is not None:
+        option = "--robot" if of is not None else "--columns" if columns is not None else "--campaign"
+        raise InputError(f"{option}: {is_no_log}")
     _check_robot(robot_or_log, how, snap, as_json)
+
+
+def _campaign_of(file: Path, robot: str | None, columns: Path | None, how: RobotOptions) -> Campaign:
+    """Campaign of a log to check, which names robot and columns."""
+    from minertia.identification.campaigns.read import read_campaign
+
+    if robot is not None or columns is not None:
+        given = "--robot" if robot is not None else "--columns"
+        raise InputError(f"{given} cannot be combined with --campaign, which names robot and columns; omit one of them")
+    return read_campaign(file, robot=how)
 
 
 def _check_robot(robot_file: str, how: RobotOptions, snap: float | None, as_json: bool) -> None:

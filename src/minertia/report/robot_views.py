@@ -153,6 +153,42 @@ def frames_at(robot: Robot, q: list[float]) -> list[dict[str, Any]]:
     return [{"R": np.round(pose.R[0], 6).tolist(), "p": np.round(pose.p[0], 6).tolist()} for pose in poses]
 
 
+SEEN_FROM = np.array([0.75, -1.0, 0.42])  # where the viewer of an outline is, seen from the robot's base
+
+
+def outline(robot: Robot) -> list[list[float]]:
+    """Strokes of a small picture of a robot, the farthest first: two ends (x to the right, y up) and a width [m]."""
+    drawing = drawn_robot(robot)
+    poses = link_poses(robot.numeric, np.array([drawing["start"] if robot.cuts else _bent(robot)], float))
+    depth = SEEN_FROM / np.linalg.norm(SEEN_FROM)
+    right = np.cross([0.0, 0.0, 1.0], depth)
+    right /= np.linalg.norm(right)
+    axes = np.array([right, np.cross(depth, right), depth])
+
+    def seen(point: dict[str, Any]) -> Array:
+        p, j = np.array(point["p"], float), point["joint"]
+        placed = p if j is None else poses[j].R[0] @ p + poses[j].p[0]
+        return np.asarray(axes @ placed, float)
+
+    strokes = []
+    for capsule in drawing["capsules"]:
+        a, b = seen(capsule["a"]), seen(capsule["b"])
+        strokes.append((a[2] + b[2], [*a[:2], *b[:2], 2 * capsule["radius"]]))
+    return [[round(float(v), 4) for v in stroke] for _, stroke in sorted(strokes, key=lambda own: own[0])]
+
+
+def _bent(robot: Robot) -> list[float]:
+    """Initial positions of a tree with its joints a little bent [0.45 rad, 0.3 m], where their limits allow it."""
+    found = []
+    for k, (value, j) in enumerate(zip(_start(robot), robot.independent, strict=True)):
+        joint = robot.joints[j]
+        lower, upper = joint.limits.lower, joint.limits.upper
+        value += 0.3 if joint.kind == "prismatic" else 0.45 * (-1) ** k
+        value = value if lower is None else max(value, lower)
+        found.append(value if upper is None else min(value, upper))
+    return found
+
+
 def _start(robot: Robot) -> list[float]:
     """Initial positions of the independent joints: the seed configuration, else zero, clipped to the limits."""
     found = []

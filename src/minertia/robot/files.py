@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from minertia.algebra.vec3 import HERE
 from minertia.io.errors import DescriptionError, InputError, UnknownName, expect_path, expected
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.formats.reading import ReadOptions, is_model_text, read_text, referenced
@@ -176,7 +177,20 @@ def write_robot(
     options: dict[str, Any] = {"force": force} | ({} if template is None else {"template": template})
     options |= {"prim": prim} if prim and template is not None and suffix in STAGES else {}
     notes = _writer(suffix)(robot, path, **options)
-    return tuple(notes or ())
+    return (*(notes or ()), *(() if template is not None else _turned_frames(robot)))
+
+
+def _turned_frames(robot: Robot) -> tuple[Note, ...]:
+    """Note on links of a floating base that are written in other axes than those of the robot's file."""
+    links = [joint.link for joint in robot.joints if joint.link in robot.frames]
+    turned = [name for name in links if robot.frames[name].pose != HERE]
+    if not robot.is_floating or not turned:
+        return ()
+    text = (
+        f"{len(turned)} links, such as '{turned[0]}', are written in the frames of their joints, z along the joint: "
+        "points in their former frames, such as `at` of a [[contact]], differ; a template keeps the frames"
+    )
+    return (Note("info", "frames", text),)
 
 
 def _writer(suffix: str) -> Any:

@@ -26,7 +26,7 @@ from minertia.identification.estimators import ESTIMATORS
 from minertia.identification.problem.ladder import START
 from minertia.io.documents import DocumentError, json_document
 from minertia.io.errors import InputError, MinertiaError, one_line
-from minertia.report.robot_views import frames_at
+from minertia.report.robot_views import frames_at, outline
 from minertia.robot.effects import WORDS
 from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
@@ -51,7 +51,7 @@ from minertia.studio.work import VIEW, WEB_CODE
 from minertia.version import __version__
 
 STATIC = Path(__file__).parent / "static"
-STEPS = ("robot", "excite", "data", "identify", "validate", "calibrate", "control", "code", "fleet", "runs")
+STEPS = ("start", "robot", "excite", "data", "identify", "validate", "calibrate", "control", "code", "fleet", "runs")
 PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
 ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
@@ -153,6 +153,11 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
     _add_frames(app, project, jobs)
     _add_campaign(app, project, jobs)
 
+    @app.get("/api/robots")
+    def get_robots() -> dict[str, Any]:
+        """Bundled robots, each with its title, its joints and the strokes of a small picture."""
+        return {"robots": [bundled_view(name) for name in bundled_robots()]}
+
     _add_files(app, project)
 
     @app.post("/api/uploads")
@@ -224,6 +229,14 @@ def _add_campaign(app: FastAPI, project: Project, jobs: Jobs) -> None:
     def written() -> dict[str, Any]:
         check = Standing(project, jobs).passed_check()
         return {"campaign": project.campaign(), "check": check, "revision": project.revision}
+
+
+@lru_cache(maxsize=64)
+def bundled_view(name: str) -> dict[str, Any]:
+    """A bundled robot as plain data, for a choice by pictures."""
+    robot = read_robot(name, letters=False)
+    row = {"name": name, "title": robot.name, "joints": robot.n_joints, "has_masses": robot.has_parameters}
+    return {**row, "strokes": outline(robot)}
 
 
 def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:

@@ -29,7 +29,7 @@ export function ComparisonPage({ data }: { data: PageData<ComparisonView> }) {
             pairs={[
               ["values that differ", `${both.filter((p) => p.differs).length} of ${both.length}`],
               ["residual, fitted", view.models.map((m) => percent(m.training?.relative)).join(" and ")],
-              ["residual, unseen", view.models.map((m) => unseen(m)).join(" and ")],
+              ["residual, validation", view.models.map((m) => unseen(m)).join(" and ")],
               ["set differently", settings.length],
             ]}
           />
@@ -117,7 +117,7 @@ function Models({ models }: { models: [ModelData, ModelData] }) {
     ["effects", (m) => m.effects.join(", ") || "none"],
     ["residual, fitted", (m) => percent(m.training?.relative)],
     ...joints.map((joint, j) => [`fitted, ${joint}`, (m: ModelData) => percent(m.training?.per_joint[j]?.relative)] as [string, (m: ModelData) => string]),
-    ["residual, unseen", unseen],
+    ["residual, validation", unseen],
   ];
   return (
     <DataTable

@@ -30,7 +30,7 @@ export function FitPage({ data, Picture }: { data: PageData<PagedFit>; Picture?:
           <Facts
             pairs={[
               ["residual, fitted", percent(result.training.relative)],
-              ["residual, unseen", unseen === null ? "nothing unseen" : percent(unseen)],
+              ["residual, validation", unseen === null ? "no validation log" : percent(unseen)],
               ["parameters", result.count],
               ["estimator", result.estimator],
               ["condition number", shown(result.condition, 3)],
@@ -40,10 +40,10 @@ export function FitPage({ data, Picture }: { data: PageData<PagedFit>; Picture?:
       }
       parts={[
         arrows(view, Picture),
-        { id: "values", title: `${view.parameters.length} values`, body: <Values parameters={view.parameters} /> },
-        told("unexcited", "Not excited", view.unexcited, "These logs say nothing about the following; no number is given for them."),
         residuals(view),
         ...figures(view),
+        { id: "values", title: `${view.parameters.length} values`, body: <Values parameters={view.parameters} /> },
+        told("unexcited", "Not excited", view.unexcited, "These logs say nothing about the following; no number is given for them."),
         ...further(view),
         correlated(view),
         told("physical", "Physical consistency", view.physical),

@@ -338,9 +338,10 @@ export function CheckField({ label, value, onChange }: { label: ReactNode; value
   );
 }
 
-export function Scroll({ label, tall, children }: { label: string; tall?: boolean; children: ReactNode }) {
+/** A part that scrolls; isStop: the Tab key comes to it, unless to something inside. */
+export function Scroll({ label, tall, isStop = true, children }: { label: string; tall?: boolean; isStop?: boolean; children: ReactNode }) {
   return (
-    <div className={tall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
+    <div className={tall ? "scroll tall" : "scroll"} tabIndex={isStop ? 0 : undefined} role="region" aria-label={label}>
       {children}
     </div>
   );

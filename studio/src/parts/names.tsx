@@ -1,4 +1,5 @@
 import { createElement, type ReactNode, useMemo } from "react";
+import { useTerms } from "./window";
 
 /** A parameter's name with its link as a subscript: XX3, ZZR2, FC1, U33_2. */
 export function ParameterName({ name }: { name: string }) {
@@ -26,9 +27,11 @@ const element = (tag: string, key: number, ...inside: ReactNode[]) => createElem
  */
 export function Relation({ text }: { text: string }) {
   const sum = useMemo(() => terms([...text.matchAll(TOKEN)].map((match) => match.groups as Token)), [text]);
+  const [drawn, more] = useTerms(sum);
   return (
     <span className="terms">
-      {sum.map((term, k) => createElement("math", { key: k }, ...written(term)))}
+      {drawn.map((term, k) => createElement("math", { key: k }, ...written(term)))}
+      {more}
     </span>
   );
 }

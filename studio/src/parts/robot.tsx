@@ -3,6 +3,7 @@ import type { BaseView, JointData } from "../types";
 import { Scroll } from "./bits";
 
 const MARKS = { alone: "●", combination: "+", none: "–" };
+const MANY = 16; // links whose table scrolls by itself
 const nobody = () => undefined;
 
 /** A slider for each coordinate of a robot. */
@@ -58,7 +59,7 @@ export const ClassGrid = memo(function ClassGrid({ base, joints, onPoint = nobod
           </span>
         ))}
       </p>
-      <Scroll label="Classes of all parameters">
+      <Scroll label="Classes of all parameters" tall={links.length > MANY}>
         <table className="grid">
           <thead>
             <tr>

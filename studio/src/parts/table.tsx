@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { Scroll } from "./bits";
+import { LONG, Rows } from "./window";
 
 export interface Column { title: ReactNode; number?: boolean; className?: string }
 export interface Row { key: string; cells: ReactNode[]; className?: string }
@@ -9,7 +10,7 @@ export function DataTable({ label, columns, rows, tall }: { label: string; colum
   const all = columns.map((column) => (typeof column === "string" ? { title: column } : column) as Column);
   const style = (k: number) => [all[k]?.number ? "number" : "", all[k]?.className ?? ""].join(" ").trim() || undefined;
   return (
-    <Scroll label={label} tall={tall}>
+    <Scroll label={label} tall={tall || rows.length > LONG}>
       <table>
         <thead>
           <tr>
@@ -20,8 +21,8 @@ export function DataTable({ label, columns, rows, tall }: { label: string; colum
             ))}
           </tr>
         </thead>
-        <tbody>
-          {rows.map((row) => (
+        <Rows rows={rows} columns={all.length} height={30}>
+          {(row) => (
             <tr key={row.key} className={row.className}>
               <th scope="row" className={style(0)}>
                 {row.cells[0]}
@@ -32,8 +33,8 @@ export function DataTable({ label, columns, rows, tall }: { label: string; colum
                 </td>
               ))}
             </tr>
-          ))}
-        </tbody>
+          )}
+        </Rows>
       </table>
     </Scroll>
   );

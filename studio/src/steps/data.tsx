@@ -247,15 +247,7 @@ function Mapping({ proposal, again }: { proposal: ProposeView | null; again: () 
                     const own = expanded(columns[signal], joints)[k];
                     return (
                       <td key={signal}>
-                        <select className={signal !== "qd" && !own ? "open" : undefined} aria-label={`${title} of ${joint}`} value={own} onChange={(e) => setName(signal, k, e.target.value)}>
-                          <option value="">{signal === "qd" ? "differentiated" : "recognised, or choose"}</option>
-                          {own && !names.includes(own) && <option value={own}>{own} (not in the logs)</option>}
-                          {names.map((name) => (
-                            <option key={name} value={name}>
-                              {name}
-                            </option>
-                          ))}
-                        </select>
+                        <ColumnSelect label={`${title} of ${joint}`} value={own} names={names} empty={signal === "qd" ? "differentiated" : "recognised, or choose"} isOpen={signal !== "qd" && !own} onChange={(name) => setName(signal, k, name)} />
                       </td>
                     );
                   })}
@@ -277,6 +269,26 @@ function Mapping({ proposal, again }: { proposal: ProposeView | null; again: () 
     </Panel>
   );
 }
+
+/** A choice of columns; its list is made when it is first needed, since there may be hundreds of lists of hundreds. */
+function ColumnSelect({ label, value, names, empty, isOpen, onChange }: { label: string; value: string; names: string[]; empty: string; isOpen: boolean; onChange: (name: string) => void }) {
+  const [all, setAll] = useState(names.length <= FEW);
+  const listed = all ? names : [];
+  const need = () => setAll(true);
+  return (
+    <select className={isOpen ? "open" : undefined} aria-label={label} value={value} onFocus={need} onPointerEnter={need} onChange={(e) => onChange(e.target.value)}>
+      <option value="">{empty}</option>
+      {value && !listed.includes(value) && <option value={value}>{names.includes(value) ? value : `${value} (not in the logs)`}</option>}
+      {listed.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const FEW = 40; // columns whose lists are cheap
 
 /** The check of the campaign as it stands, and what it found. */
 export function Check({ saving }: { saving: boolean }) {

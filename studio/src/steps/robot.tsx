@@ -1,10 +1,11 @@
-import { memo, useCallback, useEffect, useMemo, useState } from "react";
+import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useState } from "react";
 import { putRobot } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
 import { MESHES, receivedRobot } from "../parts/files";
-import { ParameterName, Tex } from "../parts/math";
+import { ParameterName, Relation } from "../parts/names";
 import { ClassGrid, Sliders } from "../parts/robot";
 import { Stage } from "../parts/stage";
+import { LONG, Rows } from "../parts/window";
 import { useRobotView, useStudio } from "../studio";
 import type { BaseView, NoteData, RobotView } from "../types";
 
@@ -233,9 +234,17 @@ function Notes({ notes, onPoint }: { notes: NoteData[]; onPoint: (joint: number 
 
 const Parameters = memo(function Parameters({ base, onPoint, pointed }: { base: BaseView; onPoint: (links: number[] | null) => void; pointed: number | null }) {
   const hasNominal = base.parameters.some((p) => p.nominal !== null);
+  const [current, setCurrent] = useState(0); // the row that the Tab key comes to; arrows go to others
+  const move = (event: KeyboardEvent<HTMLTableElement>) => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    const row = event.currentTarget.querySelector<HTMLElement>(`[data-row="${current + step}"]`);
+    if (!step || !row) return;
+    event.preventDefault();
+    row.focus();
+  };
   return (
-    <Scroll label="Base parameters">
-      <table className="parameters">
+    <Scroll label="Base parameters" tall={base.parameters.length > LONG} isStop={false}>
+      <table className="parameters" onKeyDown={move}>
         <thead>
           <tr>
             <th scope="col">parameter</th>
@@ -248,59 +257,34 @@ const Parameters = memo(function Parameters({ base, onPoint, pointed }: { base: 
             <th scope="col">unit</th>
           </tr>
         </thead>
-        <tbody>
-          {base.parameters.map((p) => (
+        <Rows rows={base.parameters.map((p, k) => ({ p, k }))} columns={4} height={34}>
+          {({ p, k }) => (
             <tr
               key={p.name}
-              tabIndex={0}
+              data-row={k}
+              tabIndex={k === current ? 0 : -1}
               className={pointed !== null && p.links.includes(pointed + 1) ? "touched" : undefined}
               onPointerEnter={() => onPoint(p.links)}
               onPointerLeave={() => onPoint(null)}
-              onFocus={() => onPoint(p.links)}
+              onFocus={() => {
+                setCurrent(k);
+                onPoint(p.links);
+              }}
               onBlur={() => onPoint(null)}
             >
               <th scope="row">
                 <ParameterName name={p.name} />
               </th>
               <td className="relation">
-                {p.text === p.name ? <span className="soft">alone</span> : <Relation latex={p.latex} text={p.text} />}
+                {p.text === p.name ? <span className="soft">alone</span> : <Relation text={p.text} />}
                 {p.is_numeric && <span className="flag">numeric</span>}
               </td>
               {hasNominal && <td className="number">{shown(p.nominal)}</td>}
               <td className="unit">{units(p.unit)}</td>
             </tr>
-          ))}
-        </tbody>
+          )}
+        </Rows>
       </table>
     </Scroll>
   );
 });
-
-/** Terms of a relation on as many lines as they need. */
-function Relation({ latex, text }: { latex: string; text: string }) {
-  const terms = useMemo(() => split(latex), [latex]);
-  return (
-    <span className="terms">
-      {terms.map((term, k) => (
-        <Tex key={k} tex={term} label={k === 0 ? text : ""} />
-      ))}
-    </span>
-  );
-}
-
-/** A sum cut before its signs, outside of brackets and braces. */
-function split(latex: string): string[] {
-  const found: string[] = [];
-  let depth = 0, begun = 0;
-  for (let k = 0; k < latex.length; k++) {
-    const c = latex[k];
-    if ("({[".includes(c)) depth++;
-    else if (")}]".includes(c)) depth--;
-    else if (depth === 0 && (c === "+" || c === "-") && k > begun && latex.slice(begun, k).trim()) {
-      found.push(latex.slice(begun, k).trim());
-      begun = k;
-    }
-  }
-  found.push(latex.slice(begun).trim());
-  return found.map((term, k) => (k === 0 ? term : `{}${term}`));
-}

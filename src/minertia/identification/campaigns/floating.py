@@ -147,11 +147,20 @@ def contact_findings(campaign: Campaign, signals: FloatingSignals) -> tuple[Find
                 f"it is taken to touch a level floor ({np.mean(flags):.0%} of the time, lifted {lifts} times)"
             )
             found.append(Finding("warning", FOUND, text, contact.name))
-        if flags.all():
-            hides = "the mass at the contact point" if contact.kind == "point" else "the foot and part of the next link"
-            text = f"{contact.name} never lifts, which hides {hides} where its force is not measured: lift and wave it"
+        count, hides = hidden_by(contact, is_measured=campaign.floating.rows != "projected")
+        if flags.all() and count:
+            text = f"{contact.name} never lifts, which hides {hides}: lift and wave it"
             found.append(Finding("warning", PLANTED, text, contact.name))
     return tuple(found)
+
+
+def hidden_by(contact: ContactOptions, *, is_measured: bool) -> tuple[int, str]:
+    """Number of base parameters that a contact hides while it never lifts, and their names."""
+    if contact.kind == "surface" and is_measured:
+        return 8, "8 values (the inertia of the foot, XX - YY and XY of the next link)"
+    if contact.kind == "surface":
+        return 14, "14 values (the ten of the foot, and XX, XY, XZ and YZ of the next link)"
+    return (0, "") if is_measured else (1, "one value (a mass at the contact point)")
 
 
 @dataclass(frozen=True)

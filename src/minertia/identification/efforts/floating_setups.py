@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
-from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.audits.findings import Finding
+from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.floating import (
     FloatingSignals,
     attitudes,
+    contact_findings,
     contact_force,
     expanded,
     floating_motion,
     positions,
     read_signals,
+    settled_floating,
     usual_cutoff,
 )
 from minertia.identification.campaigns.options import ContactOptions
@@ -34,6 +38,7 @@ from minertia.io.errors import MinertiaError
 TRIED_S = 8.0  # s of the log on which set-ups are compared
 SHIFTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)  # s by which contacts are tried, either way
 ATTITUDE = "xyzw"
+SETUP = "set-up"  # check of inertial unit and contact forces
 Reading = tuple[str, Campaign, FloatingSignals]
 
 
@@ -48,6 +53,15 @@ def floating_faults(problem: EffortRows, training: Residuals) -> tuple[str, ...]
     if fault is None and is_poor:
         fault = _better_reading(campaign, problem.linear, _beginning(signals))
     return () if fault is None else (fault,)
+
+
+def floating_findings(campaign: Campaign, file: Path) -> tuple[Finding, ...]:
+    """Findings on inertial unit and contacts of one log of a floating base, without a fit."""
+    asked = settled_floating(campaign)
+    signals = read_signals(asked, Log(file))
+    fault = _inertial(asked, signals) or _reversed_forces(asked, signals)
+    own = () if fault is None else (Finding("error", SETUP, fault),)
+    return (*own, *contact_findings(asked, signals))
 
 
 def _beginning(signals: FloatingSignals) -> FloatingSignals:

@@ -24,10 +24,15 @@ from minertia.io.notebook import clipped, plural
 from minertia.robot.files import RobotLike, as_robot
 
 POSTURES = 60  # random ones, of the certificate
+# further draws of the kind "same_point" where the first shows less than the rules, of so many postures each, until so
+# many in succession show no more: few arms of three joints reach one place in 50 by more than elbow up and elbow down
+MANY_POSTURES, IN_VAIN = 300, 6
 SPAN, STROKE = np.pi, 0.5  # rad, m: of random postures
 TIMES = 6  # so many postures in each place of the kind "same_point"
-MOST_STEPS, REACHED = 200, 1e-14  # Newton steps to a place, and the distance [m] at which they end
+MOST_STEPS, REACHED = 60, 1e-14  # Newton steps to a place, and the distance [m] at which they end
+DAMPING = 1e-2  # m^2: of these steps at most
 RANK = 1e-10  # of the largest singular value, or of the longest column
+LONG = 1.0  # m, rad, pixels: longer rows are scaled to this length, which changes no rank; shorter may be rounding
 VANISHING = 1e-3  # m, rad: length of the longest column below which a reading shows nothing
 
 
@@ -117,6 +122,9 @@ def geometric_base_parameters(
     A, own = sampled_columns(chain, measure, names, rng)
     order = _most_wanted(names)
     rank, gap, chosen = _rank(A, own, order)
+    if MEASURED[measure].is_bound and len(chosen) < len(names):
+        A = _at_more_places(chain, measure, names, rng)
+        rank, gap, chosen = _rank(A, A[:, :0], order)
     left = tuple(names[k] for k in range(len(names)) if k not in chosen)
     is_kept = [k in chosen for k in range(len(names))]
     if gap < CLEAR_GAP:
@@ -151,6 +159,19 @@ def rules_of(chain: Chain, measure: str) -> tuple[KeptColumns, int]:
     return kept_columns(chain, relations, without), kind.fixed
 
 
+def _at_more_places(chain: Chain, measure: str, names: Sequence[str], rng: np.random.Generator) -> Array:
+    """Columns at random postures without what the measurement's unknowns account for, drawn until they show no more."""
+    rows, rank, vain = np.zeros((0, len(names))), 0, 0
+    while vain < IN_VAIN and rank < len(names):
+        A, own = sampled_columns(chain, measure, names, rng, MANY_POSTURES)
+        left = A - own @ np.linalg.lstsq(own, A, rcond=None)[0]
+        left[:, np.linalg.norm(left, axis=0) < RANK * np.linalg.norm(A, axis=0)] = 0.0  # rounding
+        rows = np.concatenate([rows, left])
+        more = _rank(rows, rows[:, :0], range(len(names)))[0]
+        rank, vain = more, 0 if more > rank else vain + 1
+    return rows
+
+
 def _most_wanted(names: Sequence[str]) -> list[int]:
     """Column indices by priority of retention: zeros, link lengths and twists, then the others."""
     rank = {"RZ": 0, "DX": 1, "RX": 2, "DZ": 3, "RY": 4, "DY": 5}
@@ -160,6 +181,8 @@ def _most_wanted(names: Sequence[str]) -> list[int]:
 def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[int]]:
     """Rank with the measurement's unknowns, singular-value gap, and columns independent of the preceding ones."""
     both = np.concatenate([A, own], axis=1)
+    both /= np.maximum(np.linalg.norm(both, axis=1, keepdims=True), LONG)  # a mark beside a camera outweighs all others
+    A, own = both[:, : A.shape[1]], both[:, A.shape[1] :]
     lengths = np.linalg.norm(both, axis=0)
     is_shown = lengths > RANK * max(float(lengths.max(initial=0.0)), VANISHING)  # shorter ones are rounding
     if not is_shown.any():
@@ -182,9 +205,11 @@ def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[i
 # ------------------------------------------------------------------ random postures
 
 
-def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.random.Generator) -> tuple[Array, Array]:
+def sampled_columns(
+    chain: Chain, measure: str, names: Sequence[str], rng: np.random.Generator, postures: int = POSTURES
+) -> tuple[Array, Array]:
     """Derivatives of readings with respect to frame corrections and measurement unknowns, at random postures."""
-    q = _random_postures(chain, measure, rng)
+    q = _random_postures(chain, measure, rng, postures)
     placements = chain.nominal.copy()
     placements[0, :3, 3] += KINDS[measure].ahead
     at = moved(placements, chain.is_hinge, chain.positions(q))
@@ -211,9 +236,9 @@ def _without_point(made: Sequence[ToolReadings], own: Array) -> Array:
     return own[:, 3:] if made[0].has_point else own
 
 
-def _random_postures(chain: Chain, measure: str, rng: np.random.Generator) -> Array:
+def _random_postures(chain: Chain, measure: str, rng: np.random.Generator, postures: int) -> Array:
     turns = np.array([chain.robot.joints[j].kind == "revolute" for j in chain.robot.independent])
-    q = rng.uniform(-1, 1, (POSTURES, chain.robot.n)) * np.where(turns, SPAN, STROKE)
+    q = rng.uniform(-1, 1, (postures, chain.robot.n)) * np.where(turns, SPAN, STROKE)
     return _at_places(chain, q) if MEASURED[measure].is_bound else q
 
 
@@ -231,8 +256,8 @@ def _at_places(chain: Chain, q: Array) -> Array:
         if not (far := np.linalg.norm(miss, axis=1) > REACHED).any():
             break
         J = at.jacobian()[far][:, :3, list(chain.zeros)] @ rates
-        turning = turning[far]
-        q[turning] += np.clip(np.einsum("nij,nj->ni", np.linalg.pinv(J, rcond=1e-6), miss[far]), -0.3, 0.3)
+        turning, miss = turning[far], miss[far]
+        q[turning] += np.clip(_damped_steps(J, miss), -0.3, 0.3)
     at = moved(chain.nominal, chain.is_hinge, chain.positions(q))
     good = np.linalg.norm(goal - at.tool[:, :3, 3], axis=1) < CLOSE
     several = good & (np.bincount(group, good)[group] > 1)
@@ -242,6 +267,14 @@ def _at_places(chain: Chain, q: Array) -> Array:
             "identifies nothing"
         )
     return np.asarray(q[several])
+
+
+def _damped_steps(J: Array, miss: Array) -> Array:
+    """Steps (N, n) of the joints that reduce distances (N, 3), with less damping the shorter they are."""
+    back = np.swapaxes(J, 1, 2)
+    damping = np.minimum(DAMPING, (miss**2).sum(axis=1))[:, None, None] * np.eye(3)
+    inverse = back @ np.linalg.pinv(J @ back + damping, rcond=1e-12, hermitian=True)
+    return np.asarray(np.einsum("nij,nj->ni", inverse, miss))
 
 
 def exact_readings(measure: str, tool: Array, rng: np.random.Generator) -> ExactReadings:
