@@ -117,7 +117,8 @@ def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: 
         )
     if robot.is_floating:
         raise Infeasible(
-            "a floating base has no motors; excitation trajectories are computed for robots with a fixed base"
+            "a floating base has no motors; hang the robot up and plan its joints with a fixed base (--base fixed), "
+            "or let it stand and wave one foot after the other"
         )
     robot.require_values("an excitation trajectory")
 

@@ -160,7 +160,9 @@ WRENCH_TILT = math.radians(1)  # of mount or gravity, from which it is told
 # wrenches of sensors beside joints
 SENSOR_WRONG = 0.1  # of the varying wrench: a rigid load in the right axes leaves noise, a few hundredths
 SENSOR_BETTER = 0.3  # of what the stated reading leaves, that another must leave at most to be named
-INERTIAL_WRONG = 0.5  # disagreement of gyroscope, accelerometer and attitude, of 1 for each: right logs have 0.1 to 0.2
+INERTIAL_WRONG = (
+    0.5  # disagreement of gyroscope, accelerometer and attitude, of 1 for each: right logs have 0.02 to 0.07
+)
 INERTIAL_BETTER = 0.5  # of what the stated reading leaves, that another must leave at most to be named
 FLOATING_WRONG = 0.05  # of the efforts of a floating base: a right set-up leaves a few hundredths at most
 EFFORT_WRONG = 0.5  # the same of one effort, some of which are mostly noise: other set-ups are then tried

@@ -53,7 +53,6 @@ WORDS = {
     "step": "bias after a tare, less that before the first, of",
     "slope": "bias per step of the order of recording, of",
 }
-ENOUGH = 20  # poses from which intervals held in planted runs under a random walk of the bias; with 7, 87 to 92 % did
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,12 +201,10 @@ class WrenchProblem(Problem):
         found = _of(estimate)
         c, deviation = centre(found.wrench)
         place = ", ".join(f"{1e3 * x:.4g} +- {1e3 * d:.2g}" for x, d in zip(c, deviation, strict=True))
-        sentences: tuple[str, ...] = (
+        sentences = (
             f"mass {found.wrench.load[0]:.5g} kg, centre of mass ({place}) mm in the sensor's axes",
             f"bias: {found.choice.bias}, of {plural(len(found.wrench.poses), 'pose')}",
         )
-        if found.choice.bias == "walk" and len(found.wrench.poses) < ENOUGH:
-            sentences += ((f"random-walk bias with fewer than {ENOUGH} poses: confidence intervals may be too narrow"),)
         rows = tuple((word, left.rms[0], 1e3 * left.rms[1]) for word, left in found.choice.tried.items())
         return (Section("Tool and bias", sentences, ("bias", "left [N]", "left [mN m]"), rows),)
 
