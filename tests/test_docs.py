@@ -206,7 +206,7 @@ def json_table() -> dict[str, set[str]]:
 def test_json_is_as_the_page_says(tmp_path: Path, monkeypatch, capsys) -> None:
     listed = json_table()
     # these take long, or files of their own; their own tests read the JSON
-    assert set(listed) == {*JSON_EXAMPLES, "rehearse", "demo", "calibrate", "wrench", "score"}
+    assert set(listed) == {*JSON_EXAMPLES, "rehearse", "demo", "calibrate", "wrench", "score", "servo"}
     recorded_arm(tmp_path)
     monkeypatch.chdir(tmp_path)
     for row, command in JSON_EXAMPLES.items():
