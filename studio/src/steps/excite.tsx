@@ -11,6 +11,7 @@ type Limits = NonNullable<ExciteSettings["limits"]>;
 /** A box that stands still: its centre and its edges [m], along the axes of the base. */
 interface Obstacle { centre: (number | null)[]; size: (number | null)[] }
 const LIMITS = JOBS.excite.limits.options;
+const { format: _, ...ASKED } = LIMITS; // the version of a file is nobody's choice
 const BOX: Obstacle = { centre: [...LIMITS.obstacle.options.centre.example], size: [...LIMITS.obstacle.options.size.example] };
 const whole = (values: (number | null)[], usual: readonly number[]) => values.map((value, k) => value ?? usual[k]);
 
@@ -28,6 +29,7 @@ export default function ExciteStep() {
     const obstacle = obstacles.map(({ centre, size }, k) => ({ name: `box ${k + 1}`, centre: whole(centre, BOX.centre as number[]), size: whole(size, BOX.size as number[]) }));
     void run("excite", { ...asked, limits: { ...limits, floor: floor === "none" ? false : floor === "height" ? limits.floor : null, obstacle } });
     if (path[1]) go("/excite");
+    window.scrollTo(0, 0); // the search is followed above
   };
 
   return (
@@ -37,7 +39,7 @@ export default function ExciteStep() {
           <JobFields job="excite" asked={asked} onChange={setAsked} />
           <h3>Limits</h3>
           <p className="soft">Positions and what is not stated here: from the robot's file.</p>
-          <Fields options={LIMITS} values={limits as Table} set={(key, value) => setLimits({ ...limits, [key]: value })} />
+          <Fields options={ASKED} values={limits as Table} set={(key, value) => setLimits({ ...limits, [key]: value })} />
           <div className="fields">
             <SelectField label="stay above" value={floor} options={["base", "height", "none"]} names={{ base: "the base plane", height: "a table", none: "nothing" }} onChange={setFloor} />
             {floor === "height" && <NumberField label="its height" unit={LIMITS.floor.unit} value={typeof limits.floor === "number" ? limits.floor : null} onChange={(height) => setLimits({ ...limits, floor: height })} />}

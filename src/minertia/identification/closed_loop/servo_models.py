@@ -27,7 +27,7 @@ from minertia.io.schema import UNKNOWN
 
 COARSE = 5e-3  # s, of simulations that compare models
 FINE = 2.5e-3  # s, of the last fit
-SOME = 12  # iterations of a fit that is compared
+SOME = 8  # iterations of a fit that is compared
 EVERY = 3  # runs of which one counts in the first iterations
 FIRST_STEPS = 5  # iterations from each of several starts
 VELOCITIES = (0.1, 0.3)  # rad/s at which Stribeck friction is tried; half its height is at 0.83 of them
