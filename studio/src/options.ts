@@ -979,7 +979,7 @@ export const OPTIONS = {
       "default": 0.5
     },
     "load_curve": {
-      "help": "Law `\"servo\"`: friction sees a load L as L (1 + load_curve |L|), `\"?\"` if unknown.",
+      "help": "Law `\"servo\"`: friction depends on L (1 + load_curve abs(L)) in place of a load L, `\"?\"` if unknown.",
       "unit": "1/(N m) or 1/N",
       "type": "file",
       "low": 0,

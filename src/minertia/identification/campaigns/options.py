@@ -268,7 +268,7 @@ class Command(Declared):
     )
     load_curve: Gains = option(
         0.0,
-        'Law `"servo"`: friction sees a load L as L (1 + load_curve |L|), `"?"` if unknown.',
+        'Law `"servo"`: friction depends on L (1 + load_curve abs(L)) in place of a load L, `"?"` if unknown.',
         unit="1/(N m) or 1/N",
         range=(0, 100),
         words=(UNKNOWN,),
