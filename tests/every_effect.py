@@ -20,11 +20,11 @@ def plain_constants(effect: Effect) -> dict[str, float]:
 GAS = {"outer": 0.8, "inner": 0.2, "closed": 0.6, "angle": 1.66, "energy": 15_600, "volume": 0.00096, "area": 0.00167}
 VALUES = {
     "FS1": 0.7, "FCL1": 0.05, "KS1": 1.5, "FVT1": 0.4,
-    "FCT2": 0.6, "FVC2": 0.02, "FCQ2": -0.2, "GAS2": 0.01, "FCK2": -0.01, "FSL2": 0.05,
+    "FCT2": 0.6, "FVC2": 0.02, "FCQ2": -0.2, "GAS2": 0.01, "FCK2": -0.01, "FSL1": 0.05,
     "FCP3": 0.4, "FCN3": 0.6, "FLD3": 0.08, "FLB3": 0.04,
 }  # fmt: skip
 CONSTANTS = {"FS1": {"velocity": 0.3}, "KS1": {"rest": 0.2}, "FCT2": {"width": 0.1}, "GAS2": GAS,
-             "FCQ2": {"middle": 0.3}, "FCK2": {"reference": 30.0}, "FSL2": {"velocity": 0.4}}  # fmt: skip
+             "FCQ2": {"middle": 0.3}, "FCK2": {"reference": 30.0}, "FSL1": {"velocity": 0.4}}  # fmt: skip
 STATED = {name.rstrip("0123456789") for name in VALUES}
 OTHERS = [effect for effect in EFFECTS if effect.name not in STATED and not effect.is_standard]  # nothing stated here
 VALUES |= {f"{effect.name}1": 0.1 for effect in OTHERS}

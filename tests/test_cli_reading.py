@@ -28,7 +28,7 @@ READS = {
     **dict.fromkeys(("validate", "watch"), LOG),  # the model has its robot
     **dict.fromkeys(("calibrate", "wrench"), ROBOT | {"--columns"}),  # tables of poses: no bags, no efforts
     # no robot and no log of their own: a list, models, and stores whose types say how logs are read
-    **dict.fromkeys(("robots", "compare", "score", "sample", "studio", "demo", "doctor"), set[str]()),
+    **dict.fromkeys(("robots", "compare", "score", "sample", "servo", "studio", "demo", "doctor"), set[str]()),
     **dict.fromkeys(
         (
             f"fleet {name}"

@@ -443,6 +443,8 @@ def unusual_values(folder: Path) -> dict[str, Any]:
         "command": Command(
             *("pid", (20.0, "?"), "same", 1.0, True, "linear", 0.01, "effort", 3.0, "none", "law", "euler", 0.001),
             zeros=(0.1, "?"),
+            **{"loss": "huber", "error_gain": 0.2, "register": 32.0, "volts": 7.4, "duty_limit": 0.9},
+            **{"target_speed": (4.0, "?"), "load_share": (0.4, "?"), "load_curve": (0.1, "?")},
             leave_out_contact=False,
         ),
         "elastic": ElasticJoints(("j2", 1), (500.0, "?"), 2.0, "motor", "link"),

@@ -133,7 +133,7 @@ class Case:
             keys = {file.title: file.key for file in project.files()}
             settings = {"model": keys["model.toml"], "logs": [keys["1.csv"]]}
         out = folder / "runs" / f"0001-{kind}"
-        sentence, _ = run(kind, JobWork(project, out, settings, lambda *args, **numbers: None))
+        sentence, *_ = run(kind, JobWork(project, out, settings, lambda *args, **numbers: None))
         assert sentence
         return json.loads((out / VIEW).read_text(encoding="utf-8"))
 

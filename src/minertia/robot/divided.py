@@ -53,7 +53,8 @@ def whole_links(robot: Robot, values: Mapping[str, Value]) -> dict[str, Value]:
 
     A sensor with several loads counts once, with the first load.
     """
-    found = {name: value for name, value in values.items() if split_name(name)[1] <= robot.n_joints}
+    # names of effects may have a tag, such as FS1@0.3
+    found = {name: v for name, v in values.items() if split_name(name.partition("@")[0])[1] <= robot.n_joints}
     for k in robot.first_loads:
         joint = robot.sensors[k].joint
         for symbol in LINK_SYMBOLS:
