@@ -96,6 +96,7 @@ def test_capsules_as_mujoco_has_them(name):
             assert max(ours[k, p], 0) == pytest.approx(max(theirs, 0), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_motion_keeps_its_distance(puma):
     limits = motion_limits(
         puma, velocity=1.5, acceleration=4.0, workspace=Workspace(floor=-0.7, obstacles=[POST], margin=0.03)

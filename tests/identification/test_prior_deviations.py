@@ -61,6 +61,7 @@ def errors(files: list[Robot], draws: int, size: float, **choices: object) -> np
 STRONG = {"estimator": "physical", "prior": "robot", "options": {"weight": 30.0}}
 
 
+@pytest.mark.slow
 def test_the_truth_is_within_two_deviations_of_values_that_a_wrong_file_holds():
     """With the curvature of the cost and the pull beyond noise two thirds were, and a sixth was beyond five."""
     found = errors([random_robot(1, n=3), random_robot(11, n=2)], 4, WEAKEST, **STRONG)

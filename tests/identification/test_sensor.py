@@ -103,6 +103,7 @@ def test_a_plate_alone_in_a_campaign_file(arm, tmp_path):
     assert problem.excitation.rank == 46
 
 
+@pytest.mark.slow
 def test_gains_from_two_loads_and_not_from_one(arm, tmp_path):
     one, other = planted(arm, "tool0", 2.5), planted(arm, "tool0", 5.5, seed=5)
     a = write_log(tmp_path / "a.csv", one, seed=1, gains=GAINS, seconds=12)

@@ -112,6 +112,7 @@ def test_every_controller_of_six_joints_runs_the_motion(run: Run, tmp_path: Path
             np.testing.assert_allclose(told.qd, expected.qd, atol=digits, err_msg=form)
 
 
+@pytest.mark.slow
 def test_a_franka_runs_the_motion(run: Run, tmp_path: Path) -> None:
     """Its program, compiled, with a library that calls it every millisecond and writes down what it commands."""
     here = np.array([0.1, -0.4, 0.2, -1.8, 0.1, 1.7, 0.3])

@@ -121,6 +121,7 @@ def test_a_bundled_arm_and_its_model(run, arm):
     assert_planted(data["fields"])
 
 
+@pytest.mark.slow
 def test_no_fields_without_a_flange_and_what_to_write_instead(run, arm, tmp_path):
     """A file without a flange: the load is told, the fields are refused, and the sentence says what mends it."""
     text = (arm / "arm.urdf").read_text().replace('"flange"', '"plate"')

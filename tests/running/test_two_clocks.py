@@ -143,6 +143,7 @@ def test_a_burst_of_old_states_is_no_reason_to_hurry(wall):
     assert bounded(driver, 1.0) and "clock runs faster" in log.aborted
 
 
+@pytest.mark.slow
 def test_what_was_lost_is_not_made_up_for_in_a_burst(wall):
     """A clock that is a little slow, as clocks may be, falls behind; then states come at once, a period on each."""
     slow, before, late = 0.985, 4000, 60

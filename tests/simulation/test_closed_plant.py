@@ -179,6 +179,7 @@ def swinging(robot, seed, duration=4.0, harmonics=4):
     return SimpleNamespace(condition=1.0, base=SimpleNamespace(count=0), motion=motion, trajectory=trajectory)
 
 
+@pytest.mark.slow
 def test_a_delta_follows_its_motion_with_its_loops_closed():
     """Plant and controller both take passive joints from state to state; neither has a closed form for them."""
     robot = mi.read_robot("delta").numeric
