@@ -125,8 +125,9 @@ def test_an_index_is_read_with_its_loads(tmp_path: Path) -> None:
     assert load.com is not None and load.inertia is not None
     assert load.inertia[5] + load.mass * load.com[0] ** 2 == pytest.approx(0.02)
     assert 9.81 * load.mass * load.com[0] == pytest.approx(1.2)
-    (tmp_path / "index.csv").write_text("file,kp\na.csv,8\n", encoding="utf-8")
-    with pytest.raises(RecordingError, match="its load"):
-        read_runs(tmp_path)
+    for wrong in ("file,kp\na.csv,8", "file,mass,length,kp\na.csv,0.5,inf,8", "file,mass,length,kp\na.csv,0.5,0.1,-8"):
+        (tmp_path / "index.csv").write_text(f"{wrong}\n", encoding="utf-8")
+        with pytest.raises(RecordingError, match="its load"):
+            read_runs(tmp_path)
     with pytest.raises(InputError, match=r"index\.csv"):
         read_runs(tmp_path / "nowhere")

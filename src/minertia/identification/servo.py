@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -213,9 +214,15 @@ def _run(path: Path, number: int, row: Mapping[str, str | None]) -> Run:
     if mass is not None and length is not None:
         inertia = mass * length**2 if inertia is None else inertia
         moment = -EARTH[2] * mass * length if moment is None else moment
-    if not file or register is None or inertia is None or moment is None or not (inertia > 0 and moment > 0):
+    if (
+        not file
+        or register is None
+        or inertia is None
+        or moment is None
+        or not all(0 < number < math.inf for number in (register, inertia, moment))
+    ):
         raise RecordingError(
-            "a run needs a file, kp, and its load: inertia and gravity_moment, or mass and length, all above 0",
+            "a run needs a file, kp, and its load: inertia and gravity_moment, or mass and length, finite and above 0",
             file=path,
             row=number,
         )
