@@ -2,7 +2,7 @@ import { Component, type ComponentType, type ReactNode, useCallback, useEffect, 
 import { cancelJob, startJob } from "./api";
 import { CampaignProvider } from "./campaign";
 import { useElapsed } from "./parts/bits";
-import { received } from "./parts/files";
+import { taken } from "./parts/files";
 import { AddressLooks, LooksContext } from "./parts/look";
 import { latest, newest, type Studio, StudioContext, usePath, useProject, useStudio } from "./studio";
 import type { Job, Project } from "./types";
@@ -219,16 +219,7 @@ function useDrop(project: Project | null, refresh: () => Promise<void>, say: (se
     const drop = async (event: DragEvent) => {
       if (!isFiles(event) || event.defaultPrevented) return; // a field of the step took it
       event.preventDefault();
-      const files = [...(event.dataTransfer?.files ?? [])];
-      try {
-        const place = await received(files, project, write);
-        say(null);
-        await refresh();
-        go(place);
-      } catch (error) {
-        say((error as Error).message);
-        await refresh();
-      }
+      await taken([...(event.dataTransfer?.files ?? [])], project, { write, say, refresh, go });
     };
     const dropped = (event: DragEvent) => void drop(event);
     window.addEventListener("dragover", drag);

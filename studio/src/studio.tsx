@@ -29,6 +29,22 @@ export function useStudio(): Studio {
   return studio;
 }
 
+/** A row that is edited in place; `done` closes it once a request is answered, or says what was wrong. */
+export function useEditing() {
+  const { refresh, say } = useStudio();
+  const [editing, setEditing] = useState(false);
+  const done = async (what: Promise<unknown>) => {
+    try {
+      await what;
+      setEditing(false);
+    } catch (error) {
+      say((error as Error).message);
+    }
+    await refresh();
+  };
+  return { editing, setEditing, done };
+}
+
 /** The folder as the server sees it, looked at again and again, with jobs that run followed by their events. */
 export function useProject(say: (sentence: string) => void) {
   const [project, setProject] = useState<Project | null>(null);

@@ -16,8 +16,20 @@ export async function receivedRobot(files: File[], project: Project, write: Stud
   await write((revision) => putRobot({ file: key }, revision));
 }
 
-/** Send files of any kind; returns the step where they are. */
-export async function received(files: File[], project: Project, write: Studio["write"]): Promise<string> {
+/** Send files of any kind and open the step where they are, or say what was wrong. */
+export async function taken(files: File[], project: Project, { write, say, refresh, go }: Pick<Studio, "write" | "say" | "refresh" | "go">): Promise<void> {
+  try {
+    const place = await received(files, project, write);
+    say(null);
+    await refresh();
+    go(place);
+  } catch (error) {
+    say((error as Error).message);
+    await refresh(); // some of them may have arrived
+  }
+}
+
+async function received(files: File[], project: Project, write: Studio["write"]): Promise<string> {
   const robots = files.filter(ends([...ROBOTS, ...MESHES])), logs = files.filter((file) => !robots.includes(file));
   if (robots.length) await receivedRobot(robots, project, write);
   for (const file of logs) await upload("log", file, project.largest);

@@ -1,6 +1,6 @@
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { labelFile, removeFile } from "../api";
-import { useStudio } from "../studio";
+import { useEditing } from "../studio";
 import type { ProjectFile } from "../types";
 import { bytes, LabelForm, Scroll, Tags } from "./bits";
 
@@ -51,17 +51,7 @@ export function Uses({ logs, train, unseen, onChange }: {
 
 /** A log with its name, its tags and its size; it can be renamed, tagged and removed. */
 function LogRow({ log, children }: { log: ProjectFile; children: ReactNode }) {
-  const { refresh, say } = useStudio();
-  const [editing, setEditing] = useState(false);
-  const done = async (what: Promise<unknown>) => {
-    try {
-      await what;
-      setEditing(false);
-    } catch (error) {
-      say((error as Error).message);
-    }
-    await refresh();
-  };
+  const { editing, setEditing, done } = useEditing();
   return (
     <>
       <tr>

@@ -5,7 +5,7 @@ import { duration, Empty, LabelForm, Panel, percent, Scroll, shown, Tags, units 
 import { EffortsOfSome, gradeOf, LogChoice, useLogs, verdictLines } from "../parts/efforts";
 import { useLook } from "../parts/look";
 import { ParameterName } from "../parts/names";
-import { useStudio } from "../studio";
+import { useEditing, useStudio } from "../studio";
 import type { Effect, FitView, Job, JudgedLog, RunSummary } from "../types";
 
 const WORDS: Record<string, string> = { identify: "identification", calibrate: "calibration", excite: "trajectory", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
@@ -93,18 +93,9 @@ function sorted(jobs: Job[], sort: string): Job[] {
 }
 
 function Row({ job, isFit, isPicked, pick }: { job: Job; isFit: boolean; isPicked: boolean; pick: (on: boolean) => void }) {
-  const { go, refresh, say } = useStudio();
-  const [editing, setEditing] = useState(false);
+  const { go } = useStudio();
+  const { editing, setEditing, done } = useEditing();
   const place = job.state === "done" ? PLACE[job.kind] : undefined, summary = summaryOf(job);
-  const done = async (what: Promise<unknown>) => {
-    try {
-      await what;
-      setEditing(false);
-    } catch (error) {
-      say((error as Error).message);
-    }
-    await refresh();
-  };
   const dot = job.stale.length ? "stale" : job.state === "done" || job.state === "running" ? job.state : "failed";
   return (
     <>

@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { getJob, getRobots, putRobot } from "../api";
 import { useCampaign } from "../campaign";
 import { DropZone, JobLine, Panel } from "../parts/bits";
-import { received } from "../parts/files";
+import { taken } from "../parts/files";
 import { latest, useStudio } from "../studio";
 import type { BundledRobot } from "../types";
 
@@ -27,16 +27,7 @@ export default function StartStep() {
     }
     await refresh();
   };
-  const drop = async (files: File[]) => {
-    try {
-      const place = await received(files, project, write);
-      say(null);
-      await refresh();
-      go(place);
-    } catch (error) {
-      say((error as Error).message);
-    }
-  };
+  const drop = (files: File[]) => taken(files, project, { write, say, refresh, go });
   /** Run a job to its end; the name of one that is done. */
   const ended = async (kind: string) => {
     let job = await run(kind);
