@@ -31,7 +31,11 @@ def rows() -> Iterator[Row | Unavailable]:
         for subject in SUBJECTS:
             best = max((row for row in own if row["program"] == subject), key=lambda row: row["rate"])
             yield _row(
-                subject, OURS, precision, best["rate"], f"{best['arrays']}, {100 * best['share']:.0f} % of a copy"
+                subject,
+                OURS,
+                precision,
+                best["rate"],
+                f"{best['arrays']}, {100 * best['share']:.0f} % of a copy, {kept['date']}",
             )
             for row in own:
                 program, _, note = row["program"].partition(", ")

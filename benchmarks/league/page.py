@@ -20,8 +20,8 @@ TEXT = """*Evidence.* For those who compare minertia with other programs before 
 benchmarks.league PART` repeats one part.  Rivals run at pinned versions in environments of their own under
 `build/league`; one that cannot be had is skipped in a sentence, and its figures are then marked *stated*.  Every
 prediction of efforts, ours included, is evaluated by `minertia score`.  Times are processor seconds of one thread.
-Public logs and robot files are not part of this repository: without them a part runs on planted data alone.  Nothing
-of ours was chosen on a judged part; each part says how its choices were made."""
+Public logs and robot files are not part of this repository: without them a part runs on planted data alone.  Each
+part says how its choices were made."""
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def files() -> dict[Path, str]:
         lines += [*_tables(part), ""]
         lines += [f"Skipped: {sentence}." for sentence in part.skipped]
         command = f"`python -m benchmarks.league {name}`"
-        lines += [f"Measured on {part.date} in {part.seconds:.0f} s by {command}.", ""]
+        lines += [f"Made on {part.date} in {part.seconds:.0f} s by {command}.", ""]
     return {PAGE: "\n".join(lines), **made}
 
 
@@ -73,7 +73,7 @@ def _bars(part: Part, measure: str) -> list[Bar]:
 def _short(row: Row) -> str:
     """Label of a bar."""
     subject = row.subject if row.set in (row.subject, "") else f"{row.subject}, {row.set}"
-    return f"{subject}: {row.who}" if len(subject) < 50 else f"{row.subject}: {row.who}"
+    return f"{subject}: {row.who}" if len(subject) < 65 else f"{row.subject}: {row.who}"
 
 
 def _tables(part: Part) -> Iterator[str]:

@@ -43,7 +43,8 @@ programs, arms and machines ([benchmarks](benchmarks.md)).""",
     "gpu": """\
 Nanoseconds of one sample of many on an NVIDIA H200, for the arm of a Panda; frax has its own Panda.  `python -m
 benchmarks.gpu` measures it where there is a device, checks the torques of GRiD and MJX against ours, and keeps it with
-its date in `benchmarks/results`; this part reads that file.  Each peer runs at the best of several batches and, for
+its date in `benchmarks/results`; this part reads that file, and notes the date.
+Each peer runs at the best of several batches and, for
 GRiD, of several block sizes with the one that its generator suggests.""",
     "traps": """\
 A planted PUMA 560 as above, with one fault in its log.  FIGAROH's verification has no thresholds of its own for
