@@ -31,7 +31,8 @@ class Filter(Declared):
     order: int = option(4, "Order of the Butterworth filter, which runs forwards and backwards.", range=(1, 12))
     derivative: str = option(
         "central",
-        "Differentiation. `central`: differences over 3 points, twice; `central5`: over 5 points, for low rates; "
+        "Differentiation. `central`: differences over 3 points, twice; `central5`: over 5 points, for low rates and "
+        "always beside force/torque sensors; "
         "`parabola`: least-squares parabola on five points (Khosla); `savgol`: Savitzky-Golay with `window` and "
         "`degree`; `logged`: the log's velocities, differentiated once.",
         choices=DERIVATIVES,
