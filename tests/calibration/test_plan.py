@@ -1,6 +1,7 @@
 """Planned postures: possible, free of collisions, and better than random ones."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,3 +77,16 @@ def test_the_command_writes_them(tmp_path, capsys):
 def test_too_few_are_refused():
     with pytest.raises(MinertiaError, match="at least 4 postures"):
         plan_postures("ur10e", 2)
+
+
+def test_the_motion_through_them_is_free_and_stops_at_each(plan):
+    """Of a UR10e, whose joints turn twice: the same postures a full turn away need no way around."""
+    plan = replace(plan, q=plan.q[:6])
+    route = plan.route()
+    reached = [int(name.split()[-1]) - 1 for name in route.names if name.startswith("posture")]
+    assert len(reached) >= 5
+    q, qd, _ = route.at(np.arange(0, route.duration, 0.05))
+    assert (plan.collision.room(q) > 0).all()
+    still = q[np.abs(qd).max(axis=1) < 1e-9]
+    assert all(np.abs(still - plan.q[k]).max(axis=1).min() < 1e-9 for k in reached)
+    assert np.abs(np.diff(plan.q, axis=0)).max() < 2 * np.pi

@@ -14,6 +14,7 @@ from minertia.cli.identify import run_identification
 from minertia.cli.options import AsJson, Force, complete_robot, option, read_given
 from minertia.cli.pages import Pdf
 from minertia.cli.terminal import diagnose, say, say_json
+from minertia.excitation.exports.options import MotionFiles
 from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
@@ -21,6 +22,7 @@ from minertia.io.schema import option_of
 from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
+    from minertia.calibration.plan import PosturePlan
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.robot.robot import Robot
 
@@ -65,6 +67,15 @@ Angle = Annotated[str | None, said(ColumnMap, "angle")]
 Length = Annotated[str | None, said(ColumnMap, "length")]
 Effects = Annotated[list[str] | None, said(CalibrationOptions, "levels", ",".join(LEVELS), "effects")]
 Zeros = Annotated[str | None, said(CalibrationOptions, "zeros")]
+Exports = Annotated[
+    list[str] | None,
+    option(
+        "export",
+        "|".join(option_of(MotionFiles, "exports").names),
+        "With --plan: write the motion through the postures, with a stop at each, for this controller; may be "
+        "repeated.",
+    ),
+]
 Out = Annotated[
     Path | None, option("out", "DIR", "Folder for model.toml, report.html, result.json and the corrected robot.")
 ]
@@ -86,6 +97,7 @@ def calibrate(
     plan: Plan = None,
     rehearse: Rehearse = None,
     measure: Measured = "points",
+    exports: Exports = None,
     out: Out = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -95,8 +107,12 @@ def calibrate(
     levels = tuple(name.strip() for one in corrections or () for name in one.split(",") if name.strip()) or None
     names = list(robot_and_files or ())
     if plan is not None:
-        _plan(_robot(names, campaign, data, how), plan, measure, levels, tip, out, force=force, as_json=as_json)
+        given = _robot(names, campaign, data, how)
+        found = _planned(given, plan, measure, levels, tip, MotionFiles(exports=tuple(exports or ())), out, force=force)
+        _say_plan(found, is_written=out is not None, as_json=as_json)
         return
+    if exports:
+        raise InputError("--export writes the motion through planned postures; give --plan N, too")
     if rehearse is not None:
         _rehearse(_robot(names, campaign, data, how), rehearse, measure, levels, tip, as_json=as_json)
         return
@@ -153,31 +169,51 @@ def _rehearse(
         say(sentence)
 
 
-def _plan(
+def _planned(
     robot: Robot,
     count: int,
     measure: str,
     levels: tuple[str, ...] | None,
     tip: str | None,
+    files: MotionFiles,
     out: Path | None,
     *,
     force: bool,
-    as_json: bool,
-) -> None:
+) -> PosturePlan:
+    """Plan postures and write them, and the motion through them for controllers."""
     from minertia.calibration.plan import USUAL, plan_postures
+    from minertia.excitation.exports.table import EXPORTS, export
+    from minertia.io.files import make_folder, write_file
 
+    if files.exports and out is None:
+        raise InputError("--export writes files; give their folder with --out")
     found = plan_postures(robot, count, measure, levels=USUAL if levels is None else levels, tip=tip)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        found.save(out / "postures.csv", force=force)
-        diagnose(f"minertia: wrote {out / 'postures.csv'}")
+    if out is None:
+        return found
+    texts = {"postures.csv": found.to_csv()}
+    if files.exports:
+        route = found.route()
+        missed = [str(k) for k in range(1, count + 1) if f"posture {k}" not in route.names]
+        if missed:
+            diagnose(f"warning: no collision-free way was found to posture {', '.join(missed)}: not in the motion")
+        for form in files.exports:
+            texts |= {**export(robot, route, form, files.rate), **EXPORTS[form].programs}
+    make_folder(out)
+    for name, text in texts.items():
+        write_file(out / name, text, force=force)
+        diagnose(f"minertia: wrote {out / name}")
+    return found
+
+
+def _say_plan(found: PosturePlan, *, is_written: bool, as_json: bool) -> None:
     if as_json:
         say_json(found.to_dict())
         return
-    say(f"{count} postures of {robot.name} for measurements of kind {measure}: condition {found.condition:.3g}")
+    name, count = found.chain.robot.name, len(found.q)
+    say(f"{count} postures of {name} for measurements of kind {found.measure}: condition {found.condition:.3g}")
     for group, deviation in found.deviations.items():
         say(
             f"- {group}: typical standard deviation {1000.0 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad"
         )
-    if out is None:
+    if not is_written:
         say(found.to_csv().rstrip("\n"), wrap=False)
