@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia.calibration.plan import _length, plan_postures
+from minertia.calibration.plan import Sight, _length, plan_postures
 from minertia.cli.root import run
+from minertia.dynamics.model import forward_kinematics
 from minertia.excitation.collision import CollisionModel, probes
 from minertia.identification.geometry.base import exact_readings
 from minertia.identification.geometry.chain import chain_of, moved
@@ -90,3 +91,20 @@ def test_the_motion_through_them_is_free_and_stops_at_each(plan):
     still = q[np.abs(qd).max(axis=1) < 1e-9]
     assert all(np.abs(still - plan.q[k]).max(axis=1).min() < 1e-9 for k in reached)
     assert np.abs(np.diff(plan.q, axis=0)).max() < 2 * np.pi
+
+
+@pytest.mark.parametrize("cone", [None, 0.9])
+def test_the_instrument_sees_what_is_planned(plan, cone):
+    """Against points along the line of sight, and the angle from the poses of the tip."""
+    chain, collision, q = plan.chain, plan.collision, probes(plan.chain.robot, 150)
+    place = np.array([1.5, 0.3, 0.8])
+    seen = Sight(place, cone).sees(chain, collision, q)
+    R, p = forward_kinematics(chain.robot, q, "tool0")
+    faces = np.einsum("ni,ni->n", place - p, R[:, :, 2]) > np.cos(cone or np.pi) * np.linalg.norm(place - p, axis=1)
+    points = p[:, None] + np.linspace(0, 1, 400)[:, None] * (place - p)[:, None]
+    a, b = np.moveaxis(collision.placed(q)[:, collision.ends], 2, 0)
+    along, rest = (b - a)[:, None], points[:, :, None] - a[:, None]
+    part = np.clip((rest * along).sum(3) / np.maximum((along**2).sum(3), 1e-12), 0, 1)
+    inside = np.linalg.norm(rest - part[..., None] * along, axis=3) < collision.radius
+    blocked = (inside.any(axis=1) & ~inside[:, 0]).any(axis=1)
+    assert (seen != (faces & ~blocked)).sum() <= 2 and 0 < seen.sum() < len(q)  # two: lines that touch a link

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from minertia.base.derive import base_parameters
 from minertia.excitation.check import Checker
 from minertia.excitation.collision import CollisionModel, joint_range, probes
+from minertia.excitation.distance import between_segments
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.route import Route
 from minertia.excitation.trajectory import ContinuousMotion
@@ -45,6 +46,39 @@ EXCHANGES = 2  # rounds over all postures
 SHORTER = 50  # rounds of shortening the way
 TURN = 2 * np.pi
 STOP = 3.0  # s at each posture: vibrations end, and the instrument measures
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Instrument at a place [m] in the robot's base frame, to which the target must be visible.
+
+    cone: largest angle [rad] between the z axis of the tip and the line to the instrument (half pi and less for
+    reflectors and markers on a plate); None if the target is seen from all sides.
+    """
+
+    place: Sequence[float]
+    cone: float | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.place) != 3 or not np.isfinite(self.place).all():
+            raise InputError("the place of an instrument must be three finite numbers [m]")
+        if self.cone is not None and not 0 < self.cone <= np.pi:
+            raise InputError("the cone of a target must be an angle above 0 and at most half a turn")
+
+    def sees(self, chain: Chain, collision: CollisionModel, q: Array) -> NDArray[np.bool_]:
+        """Whether the tip faces the instrument at postures (N, robot.n), and no other link is in between."""
+        tool = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool
+        at, place = tool[:, :3, 3], np.broadcast_to(np.asarray(self.place, float), (len(q), 3))
+        line = place - at
+        seen = np.ones(len(q), bool)
+        if self.cone is not None:
+            seen = np.einsum("ni,ni->n", line, tool[:, :3, 2]) >= np.cos(self.cone) * np.linalg.norm(line, axis=1)
+        ends = collision.placed(q)
+        for (a, b), radius in zip(collision.ends, collision.radius, strict=True):
+            link = ends[:, a], ends[:, b]
+            holds_tip = between_segments(at, at, *link).distance <= radius  # the target stands out of it
+            seen &= holds_tip | (between_segments(at, place, *link).distance > radius)
+        return np.asarray(seen)
 
 
 @dataclass(frozen=True)
@@ -131,11 +165,13 @@ def plan_postures(
     levels: Sequence[str] = USUAL,
     tip: str | None = None,
     floor: float | None = 0.0,
+    sight: Sight | None = None,
     seed: int = 0,
 ) -> PosturePlan:
     """Plan optimal measurement postures for a calibration with the given levels of corrections.
 
     measure: kind of measurement.  floor: height [m] in the base frame that links stay above; None: no floor.
+    sight: instrument that must see the tip; None: any posture is measured.
     """
     if not (isinstance(count, int) and count >= FEWEST):
         raise InputError(f"a plan needs at least {FEWEST} postures, not {count}")
@@ -148,6 +184,7 @@ def plan_postures(
     chain = chain_of(as_robot(robot), tip)
     collision = CollisionModel(chain.robot, floor=floor)
     q = _candidates(chain, collision, count)
+    q = q if sight is None else _seen(chain, collision, sight, q, count)
     turning = _full_turns(chain.robot) & ("transmission" not in levels)  # gear errors differ from turn to turn
     rng = np.random.default_rng(seed)
     J, prior, groups = _information(chain, q, measure, groups_of(levels), rng)
@@ -175,6 +212,17 @@ def _candidates(chain: Chain, collision: CollisionModel, count: int) -> Array:
             "joint limits"
         )
     return q
+
+
+def _seen(chain: Chain, collision: CollisionModel, sight: Sight, q: Array, count: int) -> Array:
+    """Those of the postures at which the instrument sees the tip."""
+    seen = q[sight.sees(chain, collision, q)]
+    if len(seen) < 2 * count:
+        raise InputError(
+            f"the instrument sees the tip of '{chain.robot.name}' at {len(seen)} of {len(q)} random postures, too few "
+            f"to choose {count} from; move the instrument, or widen the cone of the target"
+        )
+    return seen
 
 
 def _full_turns(robot: Robot) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,16 @@ Angle = Annotated[str | None, said(ColumnMap, "angle")]
 Length = Annotated[str | None, said(ColumnMap, "length")]
 Effects = Annotated[list[str] | None, said(CalibrationOptions, "levels", ",".join(LEVELS), "effects")]
 Zeros = Annotated[str | None, said(CalibrationOptions, "zeros")]
+Instrument = Annotated[
+    tuple[float, float, float] | None,
+    option(
+        "instrument", "X Y Z", "With --plan: place of the instrument in the base frame, which must see the tip [m]."
+    ),
+]
+Cone = Annotated[
+    float | None,
+    option("cone", "DEG", "With --instrument: largest angle from the tip's z axis to the instrument; default: any."),
+]
 Exports = Annotated[
     list[str] | None,
     option(
@@ -97,6 +108,8 @@ def calibrate(
     plan: Plan = None,
     rehearse: Rehearse = None,
     measure: Measured = "points",
+    instrument: Instrument = None,
+    cone: Cone = None,
     exports: Exports = None,
     out: Out = None,
     pdf: Pdf = None,
@@ -108,11 +121,12 @@ def calibrate(
     names = list(robot_and_files or ())
     if plan is not None:
         given = _robot(names, campaign, data, how)
-        found = _planned(given, plan, measure, levels, tip, MotionFiles(exports=tuple(exports or ())), out, force=force)
+        postures = _postures(given, plan, measure, levels, tip, instrument, cone)
+        found = _written(postures, MotionFiles(exports=tuple(exports or ())), out, force=force)
         _say_plan(found, is_written=out is not None, as_json=as_json)
         return
-    if exports:
-        raise InputError("--export writes the motion through planned postures; give --plan N, too")
+    if exports or instrument or cone is not None:
+        raise InputError("--export, --instrument and --cone apply to planned postures; give --plan N, too")
     if rehearse is not None:
         _rehearse(_robot(names, campaign, data, how), rehearse, measure, levels, tip, as_json=as_json)
         return
@@ -169,35 +183,40 @@ def _rehearse(
         say(sentence)
 
 
-def _planned(
+def _postures(
     robot: Robot,
     count: int,
     measure: str,
     levels: tuple[str, ...] | None,
     tip: str | None,
-    files: MotionFiles,
-    out: Path | None,
-    *,
-    force: bool,
+    instrument: tuple[float, float, float] | None,
+    cone: float | None,
 ) -> PosturePlan:
-    """Plan postures and write them, and the motion through them for controllers."""
-    from minertia.calibration.plan import USUAL, plan_postures
+    from minertia.calibration.plan import USUAL, Sight, plan_postures
+
+    if cone is not None and instrument is None:
+        raise InputError("--cone applies to an instrument; give its place with --instrument X Y Z")
+    sight = None if instrument is None else Sight(instrument, None if cone is None else math.radians(cone))
+    return plan_postures(robot, count, measure, levels=USUAL if levels is None else levels, tip=tip, sight=sight)
+
+
+def _written(found: PosturePlan, files: MotionFiles, out: Path | None, *, force: bool) -> PosturePlan:
+    """Write planned postures, and the motion through them for controllers."""
     from minertia.excitation.exports.table import EXPORTS, export
     from minertia.io.files import make_folder, write_file
 
-    if files.exports and out is None:
-        raise InputError("--export writes files; give their folder with --out")
-    found = plan_postures(robot, count, measure, levels=USUAL if levels is None else levels, tip=tip)
     if out is None:
+        if files.exports:
+            raise InputError("--export writes files; give their folder with --out")
         return found
     texts = {"postures.csv": found.to_csv()}
     if files.exports:
         route = found.route()
-        missed = [str(k) for k in range(1, count + 1) if f"posture {k}" not in route.names]
+        missed = [str(k) for k in range(1, len(found.q) + 1) if f"posture {k}" not in route.names]
         if missed:
             diagnose(f"warning: no collision-free way was found to posture {', '.join(missed)}: not in the motion")
         for form in files.exports:
-            texts |= {**export(robot, route, form, files.rate), **EXPORTS[form].programs}
+            texts |= {**export(found.chain.robot, route, form, files.rate), **EXPORTS[form].programs}
     make_folder(out)
     for name, text in texts.items():
         write_file(out / name, text, force=force)
