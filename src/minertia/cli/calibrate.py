@@ -82,7 +82,7 @@ Exports = Annotated[
     list[str] | None,
     option(
         "export",
-        "|".join(option_of(MotionFiles, "exports").names),
+        "ros2|urscript|krl|franka|mujoco|csv",  # the table of them loads NumPy
         "With --plan: write the motion through the postures, with a stop at each, for this controller; may be "
         "repeated.",
     ),
