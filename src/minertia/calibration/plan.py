@@ -228,7 +228,7 @@ def _seen(chain: Chain, collision: CollisionModel, sight: Sight, q: Array, count
 def _full_turns(robot: Robot) -> NDArray[np.bool_]:
     """Mask of the coordinates whose positions one full turn apart are one posture, and both within the range."""
     is_revolute = [robot.joints[j].kind == "revolute" for j in robot.independent]
-    return np.array(is_revolute) & (np.ptp(_ranges(robot), axis=1) >= TURN)
+    return np.asarray(np.array(is_revolute) & (np.ptp(_ranges(robot), axis=1) >= TURN))
 
 
 def _ranges(robot: Robot) -> Array:
