@@ -48,6 +48,12 @@ TURN = 2 * np.pi
 STOP = 3.0  # s at each posture: vibrations end, and the instrument measures
 
 
+def told_deviation(group: str, deviation: float) -> str:
+    """Typical standard deviation [m, rad] of a group of corrections, in words."""
+    unit = {"lengths": "mm", "angles": "mrad"}.get(group, "mrad (of slides mm)")
+    return f"{group}: typical standard deviation {1000.0 * deviation:.2g} {unit}"
+
+
 @dataclass(frozen=True)
 class Sight:
     """Instrument at a place [m] in the robot's base frame, to which the target must be visible.

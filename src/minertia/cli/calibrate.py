@@ -225,14 +225,14 @@ def _written(found: PosturePlan, files: MotionFiles, out: Path | None, *, force:
 
 
 def _say_plan(found: PosturePlan, *, is_written: bool, as_json: bool) -> None:
+    from minertia.calibration.plan import told_deviation
+
     if as_json:
         say_json(found.to_dict())
         return
     name, count = found.chain.robot.name, len(found.q)
     say(f"{count} postures of {name} for measurements of kind {found.measure}: condition {found.condition:.3g}")
     for group, deviation in found.deviations.items():
-        say(
-            f"- {group}: typical standard deviation {1000.0 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad"
-        )
+        say(f"- {told_deviation(group, deviation)} with readings of 0.1 mm and 0.1 mrad")
     if not is_written:
         say(found.to_csv().rstrip("\n"), wrap=False)
