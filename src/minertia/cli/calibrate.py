@@ -120,8 +120,7 @@ def calibrate(
     levels = tuple(name.strip() for one in corrections or () for name in one.split(",") if name.strip()) or None
     names = list(robot_and_files or ())
     if plan is not None:
-        given = _robot(names, campaign, data, how)
-        postures = _postures(given, plan, measure, levels, tip, instrument, cone)
+        postures = _postures(_robot(names, campaign, data, how), plan, measure, levels, tip, instrument, cone)
         found = _written(postures, MotionFiles(exports=tuple(exports or ())), out, force=force)
         _say_plan(found, is_written=out is not None, as_json=as_json)
         return
