@@ -121,7 +121,14 @@ def ours(folder: Path, robot: Path, fitted: Path, judged: Path, tip: str, column
 
 
 def count_lines(text: str) -> int:
-    return sum(bool(line.strip(" []{},")) for line in text.splitlines())
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def count_settings(settings: Any) -> int:
+    """Lines of settings as YAML, with lists of numbers and names on one line."""
+    if isinstance(settings, dict):
+        return sum(1 + count_settings(value) for value in settings.values())
+    return sum(count_settings(value) for value in settings) if isinstance(settings, list) else 0
 
 
 def beside_figaroh(data: Path, robots: Path, python: str) -> Iterator[tuple[str, Score, str, Score | str]]:
@@ -181,7 +188,7 @@ def peer_settings(name: str, tip: str, joints: list[str], points: int, fitted: P
         },
     }
     robot = {"name": name, "properties": {"joints": {"active_joints": joints}}}
-    return json.dumps({"robot": robot, "tasks": {"calibration": task}}, indent=1)
+    return json.dumps({"robot": robot, "tasks": {"calibration": task}})
 
 
 def peer(python: str, robot: Path, folder: Path) -> Score | str:
@@ -196,7 +203,7 @@ def peer(python: str, robot: Path, folder: Path) -> Score | str:
         return f"FIGAROH fails: {done.stderr.strip().splitlines()[-1]}"
     seconds, errors = json.loads(done.stdout.splitlines()[-1])
     script = "\n".join(line for line in PEER.splitlines() if "json" not in line and "time" not in line)
-    lines = count_lines(script) + count_lines((folder / "peer.yaml").read_text("utf-8"))
+    lines = count_lines(script) + count_settings(json.loads((folder / "peer.yaml").read_text("utf-8")))
     return Score(seconds, np.sqrt(np.sum(np.square(errors), axis=0)), lines)
 
 
