@@ -199,7 +199,7 @@ def until(page: Any, holds: Callable[[], bool], tries: int = 600) -> None:
 def control_step(visit: Visit) -> None:
     page = visit.page
     page.get_by_role("link", name="Control tracking").click()
-    page.get_by_label("seconds").fill("0.5")
+    page.get_by_label("duration").fill("0.5")
     page.get_by_role("button", name="Follow a motion").click()
     page.get_by_role("heading", name="Tracking errors").wait_for()
     page.get_by_role("slider", name="Time").fill("100")
