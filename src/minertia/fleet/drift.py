@@ -21,7 +21,7 @@ from minertia.fleet.e_process import step_size
 from minertia.fleet.events import EVERY, RETIRED, RobotEvent
 from minertia.fleet.findings import RobotFinding, robot_findings
 from minertia.fleet.index import LogFault
-from minertia.fleet.level_scale import SYMBOLS, Level, LevelScale, level_scales
+from minertia.fleet.level_scale import Level, LevelScale, level_scales
 from minertia.fleet.levels import LOAD
 from minertia.fleet.options import DriftOptions
 from minertia.fleet.robot_day import RobotDay
@@ -471,7 +471,7 @@ def _alarm(
     stream, process, cause = judged.stream, judged.process, judged.cause
     kind, own = kinds[judged.type], robots[stream.robot]
     what = stream.parts[cause]
-    level = levels.get((stream.robot, SYMBOLS.get(what, ""), stream.joint or ""), LevelScale())
+    level = levels.get((stream.robot, stream.joint or ""), LevelScale()) if what == "viscous friction" else LevelScale()
     scale = kind.moving_mass if stream.joint is None else level.factor
     change = float(process.change[cause]) * scale
     deviation = float(np.hypot(process.deviation[cause] * scale, change * level.deviation))

@@ -16,7 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from minertia.io.documents import json_document
-from minertia.io.errors import InputError
+from minertia.io.errors import InputError, MinertiaError
+from minertia.io.files import make_folder, write_file
 from minertia.studio.entrance import running_entrance
 from minertia.studio.project import CAMPAIGN, RUNS, Project
 
@@ -35,11 +36,10 @@ def recent_file() -> Path:
 def remember(folder: str | Path) -> None:
     """Put a folder first among the recent projects; without a word where that cannot be written."""
     own = str(Path(folder).resolve())
-    with contextlib.suppress(OSError, RuntimeError):  # no home
-        path, draft = recent_file(), recent_file().with_suffix(f".{os.getpid()}.tmp")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps([own, *(name for name in _folders() if name != own)][: 2 * MOST]), encoding="utf-8")
-        draft.replace(path)
+    with contextlib.suppress(OSError, RuntimeError, MinertiaError):  # no home, or a disk that is full
+        make_folder(recent_file().parent)
+        names = [own, *(name for name in _folders() if name != own)][: 2 * MOST]
+        write_file(recent_file(), json.dumps(names) + "\n", force=True, seal=False)
 
 
 def _folders() -> list[str]:
