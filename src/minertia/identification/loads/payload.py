@@ -192,11 +192,11 @@ def payload_on(
 def _residuals(loaded: Observation, own: Array, ten: Array) -> dict[str, tuple[float, float]]:
     """Relative residual of each effort, and of all, without and with a payload of ten parameters."""
     bare, whole = (np.append(np.append(own, body), -1.0) for body in (np.zeros(10), ten))
-    norms = [np.linalg.norm(loaded.totals @ values, axis=1) for values in (bare, whole)]
-    efforts = np.linalg.norm(loaded.totals[:, :, -1], axis=1)
-    rows = {name: (a, b, e) for name, a, b, e in zip(loaded.row_names, *norms, efforts, strict=True) if e > 0}
-    rows |= {"all": tuple(float(np.linalg.norm(x)) for x in (*norms, efforts))}
-    return {name: (float(a / e), float(b / e)) for name, (a, b, e) in rows.items()}
+    columns = [*(np.linalg.norm(loaded.totals @ values, axis=1) for values in (bare, whole)),
+               np.linalg.norm(loaded.totals[:, :, -1], axis=1)]  # fmt: skip
+    rows = np.vstack([np.column_stack(columns), [np.linalg.norm(column) for column in columns]])
+    named = zip((*loaded.row_names, "all"), rows.tolist(), strict=True)
+    return {name: (without / effort, with_it / effort) for name, (without, with_it, effort) in named if effort > 0}
 
 
 def _efforts(model: LinearModel, values: Array, at: str | None, ten: Array) -> Load:
