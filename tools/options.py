@@ -18,6 +18,7 @@ from minertia.codegen.generate import TARGETS, Target
 from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.excitation.exports.table import EXPORTS, Export
 from minertia.excitation.options import (
+    Foot,
     FrameBoxes,
     LimitOptions,
     MotionSearch,
@@ -52,6 +53,7 @@ VALUES: dict[str, type] = {
         "limits": LimitOptions,
         "box": FrameBoxes,
         "obstacle": Obstacle,
+        "foot": Foot,
     },
     **{"motion": MotionShape, "optimality": Optimality, "search": MotionSearch, "workspace": Workspace},
     **{"rehearsal": RehearsalOptions, "code": CodeModel, "arithmetic": Arithmetic, "code-search": CodeSearch},

@@ -1332,7 +1332,7 @@ export interface ExciteSettings {
   samples?: number | null;
   patience?: number | null;
   from?: (number)[] | null;
-  limits?: { position?: number | (number)[] | (number)[][] | null; velocity?: number | (number)[] | null; acceleration?: number | (number)[] | null; jerk?: number | (number)[] | null; effort?: boolean | number | (boolean | number)[] | null; effort_margin?: number | null; floor?: boolean | number | "base" | null; table?: { height?: number | null } | null; self_collision?: boolean | null; margin?: number | null; radius?: number | null; transmission_deg?: number | null; box?: { frame?: (string)[] | null; lower?: (number)[] | null; upper?: (number)[] | null }[] | null; obstacle?: { centre?: (number)[] | null; size?: (number)[] | null; name?: string | null }[] | null; format?: number | null; made_for?: unknown | null } | null;
+  limits?: { position?: number | (number)[] | (number)[][] | null; velocity?: number | (number)[] | null; acceleration?: number | (number)[] | null; jerk?: number | (number)[] | null; effort?: boolean | number | (boolean | number)[] | null; effort_margin?: number | null; floor?: boolean | number | "base" | null; table?: { height?: number | null } | null; self_collision?: boolean | null; margin?: number | null; radius?: number | null; transmission_deg?: number | null; box?: { frame?: (string)[] | null; lower?: (number)[] | null; upper?: (number)[] | null }[] | null; obstacle?: { centre?: (number)[] | null; size?: (number)[] | null; name?: string | null }[] | null; foot?: { frame?: string | null; at?: (number)[] | null; size?: (number)[] | null; radius?: number | null; friction?: number | null; lifted?: boolean | null }[] | null; contact_margin?: number | null; format?: number | null; made_for?: unknown | null } | null;
 }
 
 export interface GenerateSettings {
@@ -2052,6 +2052,71 @@ export const JOBS = {
               "default": ""
             }
           }
+        },
+        "foot": {
+          "help": "Feet of a robot with a floating base.",
+          "unit": "",
+          "type": "file",
+          "otherwise": "none: it hangs with its base held still",
+          "options": {
+            "frame": {
+              "help": "Link or frame that the foot is fixed to.",
+              "unit": "",
+              "type": "text"
+            },
+            "at": {
+              "help": "Contact point, or the middle of the sole.",
+              "unit": "m",
+              "type": "numbers",
+              "low": -1000000000000.0,
+              "high": 1000000000000.0,
+              "otherwise": "the origin of the frame",
+              "default": [
+                0.0,
+                0.0,
+                0.0
+              ]
+            },
+            "size": {
+              "help": "Length and width of the sole.",
+              "unit": "m",
+              "type": "numbers",
+              "low": 0,
+              "high": 1000000000000.0,
+              "otherwise": "a point",
+              "default": null
+            },
+            "radius": {
+              "help": "Radius of a round foot about the contact point.",
+              "unit": "m",
+              "type": "number",
+              "low": 0,
+              "high": 1000000000000.0,
+              "default": 0.0
+            },
+            "friction": {
+              "help": "Friction coefficient of foot and ground.",
+              "unit": "",
+              "type": "number",
+              "low": 0,
+              "high": 10.0,
+              "default": 0.5
+            },
+            "lifted": {
+              "help": "Whether it stays above the ground, and may move.",
+              "unit": "",
+              "type": "flag",
+              "default": false
+            }
+          }
+        },
+        "contact_margin": {
+          "help": "Fraction of every limit of contact forces reserved for errors of the nominal model and of tracking.",
+          "unit": "",
+          "type": "number",
+          "low": 0,
+          "high": 0.9,
+          "default": 0.3
         },
         "format": {
           "help": "Format version of the written file.",

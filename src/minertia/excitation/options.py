@@ -171,6 +171,27 @@ class Obstacle(Declared):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Foot(Declared):
+    """Foot of a robot with a floating base, planted on level ground or lifted from it during a whole trajectory."""
+
+    frame: str = option(help="Link or frame that the foot is fixed to.")
+    at: tuple[float, ...] = option(
+        (0.0, 0.0, 0.0),
+        "Contact point, or the middle of the sole.",
+        unit="m",
+        range=(-LARGEST, LARGEST),
+        length=3,
+        otherwise="the origin of the frame",
+    )
+    size: tuple[float, ...] | None = option(
+        None, "Length and width of the sole.", unit="m", above=0, range=(0, LARGEST), length=2, otherwise="a point"
+    )
+    radius: float = option(0.0, "Radius of a round foot about the contact point.", unit="m", range=(0, LARGEST))
+    friction: float = option(0.5, "Friction coefficient of foot and ground.", above=0, range=(0, 10.0))
+    lifted: bool = option(False, "Whether it stays above the ground, and may move.")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class TableTop(Declared):
     """Table top that every link stays above."""
 
@@ -286,6 +307,14 @@ class LimitOptions(Declared):
     transmission_deg: float = like(Workspace, "transmission_deg", label="least transmission angle")
     box: tuple[FrameBoxes, ...] = option((), "Boxes that the origins of named frames must not leave.", otherwise="none")
     obstacle: tuple[Obstacle, ...] = option((), "Box-shaped obstacles.", otherwise="none")
+    foot: tuple[Foot, ...] = option(
+        (), "Feet of a robot with a floating base.", otherwise="none: it hangs with its base held still"
+    )
+    contact_margin: float = option(
+        0.3,
+        "Fraction of every limit of contact forces reserved for errors of the nominal model and of tracking.",
+        range=(0, 0.9),
+    )
     format: int = option(FORMAT, "Format version of the written file.", range=(FORMAT, FORMAT))
     made_for: Mapping[str, Any] = option(
         factory=dict, help="Robot, joints and gravity for which the file was written.", otherwise="any robot"

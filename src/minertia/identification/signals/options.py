@@ -37,7 +37,8 @@ class Filter(Declared):
     )
     derivative: str = option(
         "central",
-        "Differentiation. `central`: differences over 3 points, twice; `central5`: over 5 points, for low rates; "
+        "Differentiation. `central`: differences over 3 points, twice; `central5`: over 5 points, for low rates and "
+        "always beside force/torque sensors; "
         "`parabola`: least-squares parabola on five points (Khosla); `savgol`: Savitzky-Golay with `window` and "
         "`degree`; `logged`: the log's velocities, differentiated once.",
         choices=DERIVATIVES,
