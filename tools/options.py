@@ -18,6 +18,7 @@ from minertia.codegen.generate import TARGETS, Target
 from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.excitation.exports.table import EXPORTS, Export
 from minertia.excitation.options import (
+    Foot,
     FrameBoxes,
     LimitOptions,
     MotionSearch,
@@ -52,6 +53,7 @@ VALUES: dict[str, type] = {
         "limits": LimitOptions,
         "box": FrameBoxes,
         "obstacle": Obstacle,
+        "foot": Foot,
     },
     **{"motion": MotionShape, "optimality": Optimality, "search": MotionSearch, "workspace": Workspace},
     **{"rehearsal": RehearsalOptions, "code": CodeModel, "arithmetic": Arithmetic, "code-search": CodeSearch},
@@ -211,11 +213,12 @@ def type_of(one: Option, *, unknown: bool = True) -> str:
 def option_data(one: Option, default: Any, *, lone: bool = False) -> dict[str, Any]:
     """What a form needs to know of an option; lone: one number may stand for a list of them."""
     found: dict[str, Any] = {"help": one.sentence, "unit": one.unit, "type": form_of(one, lone)}
+    found |= {"label": one.label} if one.label else {}
     found |= {"choices": list(one.names)} if one.choices else {}
     titles = one.titles() if callable(one.titles) else one.titles
     found |= {"titles": dict(titles)} if titles else {}
     found |= {name: value for name, value in (("low", one.low), ("high", one.high)) if math.isfinite(value)}
-    found |= {"otherwise": one.otherwise.replace("`", "")} if one.otherwise and lone else {}
+    found |= {"otherwise": one.otherwise.replace("`", "").replace('"', "")} if one.otherwise and lone else {}
     found |= {"example": plain(one.example)} if one.example is not None else {}
     if lone and one.kind.record is not None:
         found["options"] = {

@@ -14,7 +14,7 @@ from minertia.codegen.kernels.build import native
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
-from minertia.excitation.options import MotionSearch, Optimality, Workspace
+from minertia.excitation.options import MotionSearch, MotionShape, Optimality, Workspace
 from minertia.excitation.result import stacked_regressor
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
@@ -308,6 +308,6 @@ def test_bad_shapes():
         )
 
 
-def test_floating_base():
+def test_sweeps_of_a_floating_base():
     with pytest.raises(Infeasible, match="floating"):
-        excite(random_robot(1, floating=True))
+        sweeps(random_robot(1, floating=True), MotionShape())

@@ -80,13 +80,16 @@ class PlantedLegs:
             values |= {f"FV{j}": rng.uniform(0.02, 0.1), f"FC{j}": rng.uniform(0.1, 0.4)}
         return cls(values)
 
-    def log(self, path: Path, rng: np.random.Generator, *, lifts: bool, seconds: float = 12.0) -> Path:
-        """A log at 200 Hz with noise, feet in contact and their forces."""
+    def log(
+        self, path: Path, rng: np.random.Generator, *, lifts: bool, seconds: float = 12.0, slips: float = 0.0
+    ) -> Path:
+        """A log at 200 Hz with noise, feet in contact and their forces; slips: of the feet to and fro [m]."""
         robot, rate = quadruped(), 200.0
         t = np.arange(round(seconds * rate)) / rate
         p, turn = swayed(t, rng)
         feet, down = waved(t, rng) if lifts else (np.array([HOME * [x, y, 1] for x, y in FEET.values()])[:, None], None)
         down = np.ones((4, len(t)), bool) if down is None else down
+        feet = feet + slips * np.sin(4.4 * t[:, None] + rng.uniform(0, 6, (4, 1, 3))) * [1, 1, 0] if slips else feet
         q = reached(robot, p, turn, np.broadcast_to(feet, (4, len(t), 3)))
         R = turn.as_matrix()
         qd, v = rate_of_change(q, rate), rate_of_change(p, rate)

@@ -294,6 +294,11 @@ class PlantedStanding:
         q, carried = kind.motion(model, t, rng, lifts=lifts, pace=pace or kind.pace)  # type: ignore[operator]
         held = holding(model, q, carried, kind.contacts)
         table = simulated(model, t, q, held, self.gains, kind.contacts, round(seconds / STEP))
+        return self.write(path, table, rng)
+
+    def write(self, path: Path, table: dict[str, np.ndarray], rng: np.random.Generator) -> Path:
+        """Write signals of `simulated` as a log, with noise."""
+        kind = KINDS[self.kind]
         for key, level in NOISE.items():
             if key in table:
                 table[key] = table[key] + level * rng.normal(size=table[key].shape)
@@ -301,7 +306,7 @@ class PlantedStanding:
         down = table["down"]
         wide = [np.repeat(down, 3, axis=1) * table[key].reshape(-1, 3 * count) for key in ("force", "moment")]
         names = [name for name, *_ in kind.contacts]
-        heads = [["t"], *([f"{s}{j + 1}" for j in range(model.nu)] for s in ("q", "tau"))]
+        heads = [["t"], *([f"{s}{j + 1}" for j in range(len(self.gains))] for s in ("q", "tau"))]
         heads += [[f"{word}_{k}" for k in "xyz"] for word in ("gyro", "accel")] + [[f"base_q{k}" for k in "xyzw"]]
         heads += [[f"contact_{c}" for c in names], *([f"{c}_{s}{k}" for c in names for k in "xyz"] for s in "fm")]
         whole = np.column_stack([table[key] for key in ("t", "q", "tau", "gyro", "accel", "attitude", "down")] + wide)

@@ -205,6 +205,31 @@ def test_a_verdict_names_contacts_that_are_logged_wrongly(planted, tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rows", ["base", "projected"])
+@pytest.mark.parametrize("setup", ["feet slip", "mass of the base wrong in the file", "load in another log"])
+def test_further_setups_are_judged(planted, tmp_path: Path, rows: str, setup: str) -> None:
+    """Slipping feet and a wrong file are right set-ups; a load that is forgotten in one log is not."""
+    legs, logs = planted
+    rng, asked = np.random.default_rng(1), campaign(logs, rows)
+    if setup == "feet slip":
+        log = legs.log(tmp_path / "slip.csv", rng, lifts=True, slips=0.02)
+        asked = campaign(logs | {"slip": log}, rows, "slip")
+    elif setup == "load in another log":
+        loaded = PlantedLegs(dict(legs.values) | {"M0": legs.values["M0"] + 2.0, "MZ0": legs.values["MZ0"] + 0.2})
+        log = loaded.log(tmp_path / "loaded.csv", rng, lifts=True, seconds=6)
+        asked = campaign(logs | {"loaded": log}, rows, judged="loaded")
+    else:
+        twice = tuple(2 * value for value in asked.robot.base_link)
+        asked = replace(asked, robot=replace(asked.robot, base_link=twice))
+    result = mi.identify(asked)
+    true = sum(value for name, value in legs.values.items() if name[0] == "M" and name[1:].isdigit())
+    assert mass_of(result) == pytest.approx(true, rel=0.01)
+    assert (result.verdict.grade == "not good") == (setup == "load in another log"), result.verdict.reasons
+    if setup == "load in another log":
+        assert "something changed between these logs (a payload" in result.verdict.reasons[0]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["base", "all", "projected"])
 def test_intervals_hold(rows: str, tmp_path: Path) -> None:
     """95 % intervals of all values hold 92 to 98 % over planted robots."""

@@ -138,6 +138,8 @@ def test_two_loads_from_logs_to_robot_files(arm, tmp_path, monkeypatch):
     truth = arm.with_parameters({n: v for n, v in whole_links(one.robot, one.chi).items() if not n.startswith("OFF")})
     exact, found = (np.asarray(mi.inverse_dynamics(robot, q, qd, qdd)) for robot in (truth, model.robot))
     assert np.linalg.norm(found - exact) < 0.01 * np.linalg.norm(exact)
+    assert main(["validate", "found", "c.csv[1:11]", "--tool", "A"]) == 0
+    assert main(["validate", "found", "c.csv", "--tool", "C"]) == 2
     assert main(["generate", "found/model.toml", "--out", "code"]) == 0
     assert main(["sample", "found", "--n", "16"]) == 0
     assert main(["significance", "--campaign", "two.toml"]) == 0
@@ -163,7 +165,7 @@ def test_gains_of_ten_runs(arm, tmp_path, at):
     print(at, "gain errors [%]", np.round(100 * rms, 2), f"intervals {np.mean(within):.1%}")
     assert rms[:5].max() < 0.015
     assert rms[5] < 0.05
-    assert np.mean(within) > 0.85
+    assert np.mean(within) >= 0.9  # 60 gains: 95 % within two deviations of their number
 
 
 def wrong(kind, arm):

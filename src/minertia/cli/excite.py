@@ -74,13 +74,15 @@ def excite(
 
     check_pages(None, pdf, force=force)
     given = _moving_robot(robot, how, snap)
-    bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
+    bounds = read_limits(given, limits or (), floor, self_collision)
     if rest.sensor is not None:
-        if bounds is None:
+        if given.is_floating:
             raise MinertiaError(f"'{given.name}' has a floating base; poses are planned for a fixed one (--base fixed)")
         _deliver_poses(given, rest, bounds, out, force=force, as_json=as_json)
         return
     _check_origin(given, search.come_from)
+    if bounds.feet and (search.come_from is not None or files.exports):
+        raise MinertiaError("the motion of a standing robot is written as CSV alone; omit --from and --export")
     delivery = Delivery(out, files, search.come_from, force, as_json)
     if sweeps:
         _check_sweeps(shape, delivery, bool(after or after_motion))

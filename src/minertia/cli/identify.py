@@ -139,7 +139,7 @@ def validate(
 
             found = validate_in_mujoco(known, logs, step=how.step, columns=mapping, tell=tell)
         else:
-            found = _predicted(known, model, logs, mapping, (html, pdf, force), tell)
+            found = _predicted(known, model, (logs, how.tool), mapping, (html, pdf, force), tell)
     if as_json:
         data = {"format": FORMAT, "robot": known.robot.name, "model": model}
         grade = grade_of(known.evidence.get("verdict", {}))
@@ -151,17 +151,23 @@ def validate(
 def _predicted(
     known: Model,
     model: str,
-    logs: list[str],
+    logs: tuple[list[str], str],
     columns: ColumnMap | None,
     pages: tuple[Path | None, Path | None, bool],
     tell: Any,
 ) -> tuple[Residuals, ...]:
-    """Residuals of predicted logs; pages: files of the page and its PDF, if any, and whether they are replaced."""
+    """Residuals of predicted logs, which are given with the load on their sensors.
+
+    pages: files of the page and its PDF, if any, and whether they are replaced.
+    """
+    from minertia.identification.campaigns.campaign import Log
     from minertia.identification.validate import predict_logs
     from minertia.report.pages import validation_page
 
     html, pdf, force = pages
-    predicted = predict_logs(known, logs, columns=columns, tell=tell)
+    names, tool = logs
+    given = [Log(Path(name), tool=tool) for name in names] if tool else names
+    predicted = predict_logs(known, given, columns=columns, tell=tell)
     if html or pdf:
         write_pages(validation_page(known, model, predicted), html, pdf, force=force)
     return tuple(log.residuals for log in predicted)

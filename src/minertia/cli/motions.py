@@ -59,7 +59,8 @@ class Delivery:
         """{file name: text} of the trajectory, its approach and return trajectories, and the exports."""
         from minertia.excitation.exports.table import EXPORTS, export
 
-        motion = found.trajectory if self.files.rate is None else found.motion.at_rate(self.files.rate)
+        whole, rate = found.joint_motion, self.files.rate
+        motion = whole.sample(len(found.trajectory.t)) if rate is None else whole.at_rate(rate)
         texts = {MOTION_FILES[0]: motion.to_csv()}
         for name in self._ways():
             part = dict(way.parts)[name.removesuffix(".csv")]

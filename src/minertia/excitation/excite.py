@@ -25,6 +25,7 @@ from minertia.excitation.options import ANYWHERE, MotionSearch, MotionShape, Opt
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.spline import Spline
+from minertia.excitation.standing import settled, stand
 from minertia.excitation.trajectory import Family, RecordedMotions, Trajectory
 from minertia.excitation.transfer import transfer
 from minertia.io.arrays import Array
@@ -52,8 +53,9 @@ def excite(
     family: `Fourier(duration, harmonics)` or `Spline(duration, pieces)`; its field `start` is ignored.
     limits: by default those of `motion_limits`, including floor and self-collision.  start: posture at both
     ends, by default near the middle of the joint ranges; "any": the search chooses it, as it does for a
-    motion that is not from rest to rest. after: previously recorded motions; the trajectory adds as much as
-    possible to their information.
+    motion that is not from rest to rest.  A robot with a floating base stands on the planted feet of `limits` in
+    the posture `start`, and its links are excited; without feet it hangs with its base held still.  after:
+    previously recorded motions; the trajectory adds as much as possible to their information.
     """
     robot = as_robot(robot)
     _expect_options(family, limits, optimality, after, search)
@@ -62,6 +64,10 @@ def excite(
     if limits.names != robot.coordinate_names:
         theirs = ", ".join(limits.names[:MOST_NAMES])
         raise Infeasible(f"the limits are for {theirs}, not for the joints of '{robot.name}'; use motion_limits(robot)")
+    if robot.is_floating:
+        robot, limits = stand(robot, limits, start)
+        if limits.feet:  # the base has neither rotors nor friction, and base rows do not depend on those of joints
+            start, optimality = settled(limits, robot), replace(optimality, rotors=False, friction=False)
     base = base_parameters(robot.described, rotors=optimality.rotors, friction=optimality.friction)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(limits, base, effort)
@@ -114,11 +120,6 @@ def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: 
     if search.n_samples < family.least_samples:
         raise Infeasible(
             f"{search.n_samples} samples are too few for such a trajectory; use at least {family.least_samples}"
-        )
-    if robot.is_floating:
-        raise Infeasible(
-            "a floating base has no motors; hang the robot up and plan its joints with a fixed base (--base fixed), "
-            "or let it stand and wave one foot after the other"
         )
     robot.require_values("an excitation trajectory")
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.constraint import Constraint
 from minertia.excitation.loops import LoopModel
-from minertia.excitation.options import USUAL, Box, LimitOptions, Workspace
+from minertia.excitation.options import USUAL, Box, Foot, LimitOptions, Workspace
 from minertia.excitation.space import room
 from minertia.excitation.trajectory import frozen
 from minertia.io.arrays import Array
@@ -38,7 +38,8 @@ class MotionLimits:
     clearance: distances to keep from the floor, from obstacles and between links.  loops: required distance of loops
     from singular postures, and limits of their passive joints.  assumed: limit -> joints for which the file does not
     give it.  missing: limit that is not checked -> reason.  workspace: source of boxes, clearance and loops.
-    constraints: your own (`with_constraints`).
+    constraints: your own (`with_constraints`).  feet: of a robot with a floating base; contact_margin: fraction of the
+    limits of their contact forces that stays unused.
     """
 
     names: tuple[str, ...]
@@ -57,11 +58,14 @@ class MotionLimits:
     jerk: Array | None = None
     workspace: Workspace = USUAL
     constraints: tuple[Constraint, ...] = ()
+    feet: tuple[Foot, ...] = ()
+    contact_margin: float = like(LimitOptions, "contact_margin")
 
     def __post_init__(self) -> None:
         check(self)
         expect_list(self.constraints, (Constraint,), "constraints of MotionLimits")
         expect_list(self.names, (str,), "names of MotionLimits")
+        expect_list(self.feet, (Foot,), "feet of MotionLimits")
         for name in ("lower", "upper", "velocity", "acceleration", "effort", "jerk"):
             if (values := getattr(self, name)) is not None:
                 object.__setattr__(self, name, frozen(self._each(name, values)))
@@ -109,6 +113,10 @@ class MotionLimits:
         """Same limits with further constraints of your own."""
         return replace(self, constraints=(*self.constraints, *constraints))
 
+    def with_feet(self, *feet: Foot) -> MotionLimits:
+        """Same limits of a robot with a floating base that stands on these feet."""
+        return replace(self, feet=(*self.feet, *feet))
+
     @property
     def middle(self) -> Array:
         """Posture in the middle of the joint ranges."""
@@ -139,7 +147,7 @@ def motion_limits(
     it has both these and masses, True if it must have them, False for no limit, or values.  effort_margin:
     fraction of the effort limit that stays unused.  workspace: floor, obstacles, boxes, and self-collision.
     """
-    robot = as_robot(robot)
+    robot = as_robot(robot).on_ground
     expect_one_of(workspace, (Workspace,), "workspace")
     space = room(robot, workspace)
     told = _Told(robot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,13 +37,13 @@ class LimitsTable(CheckedTable):
 def limits_from_tables(robot: Robot, tables: Sequence[LimitsTable]) -> MotionLimits:
     """Limits of the robot file, changed by tables (see docs/excitation.md for their fields).
 
-    Boxes and obstacles of all tables accumulate; for any other field the last table takes precedence.
+    Boxes, obstacles and feet of all tables accumulate; for any other field the last table takes precedence.
     """
     found: dict[str, Any] = {}
     for table in tables:
         given = read(table, LimitOptions)
         stated = {one.name: getattr(given, one.name) for one in options(LimitOptions) if one.key in table}
-        for name in ("box", "obstacle"):
+        for name in ("box", "obstacle", "foot"):
             stated[name] = (*found.get(name, ()), *getattr(given, name))
         if given.table is not None:
             stated["floor"] = given.table.height
@@ -59,7 +59,8 @@ def limits_of(robot: Robot, given: LimitOptions) -> MotionLimits:
     floor = None if given.floor is False else given.floor
     space = Workspace(floor, obstacles=obstacles, boxes=boxes, **{name: getattr(given, name) for name in SPACE})
     joints = {name: getattr(given, name) for name in JOINT_LIMITS if name != "jerk"}
-    limits = motion_limits(robot, workspace=space, **joints)
+    limits = replace(motion_limits(robot, workspace=space, **joints), feet=given.foot,
+                     contact_margin=given.contact_margin)  # fmt: skip
     return limits if given.jerk is None else limits.with_jerk(given.jerk)
 
 
@@ -88,6 +89,11 @@ def limits_dict(robot: Robot, limits: MotionLimits) -> dict[str, Any]:
         "made_for": {"robot": robot.name, "joints": list(limits.names), "gravity": list(map(float, robot.gravity))},
         "box": [{"frame": b.frame, "lower": list(b.lower), "upper": list(b.upper)} for b in space.boxes],
         "obstacle": [plain(_obstacle(shape)) for shape in space.obstacles],
+        **(
+            {"foot": [plain(foot) for foot in limits.feet], "contact_margin": limits.contact_margin}
+            if limits.feet
+            else {}
+        ),
     }
     return {name: value for name, value in found.items() if value is not None}
 

@@ -172,7 +172,7 @@ class PointModel:
         closed = self.graph.closed
         ways = passages(closed.tree, closed.state.q)
         found = [find_frame(robot, frame) if isinstance(frame, str) else frame for frame in frames]
-        points = [s for frame in found for s in _origin(robot, ways, frame)]
+        points = [s for frame in found for s in frame_origin(robot, ways, frame)]
         outputs = [s if isinstance(s, Expr) else float(s) for s in points]
         self.forward = self.graph.forward("points", outputs, (len(outputs),))
         self.backward = self.graph.backward("points", outputs)
@@ -186,7 +186,7 @@ class PointModel:
         return np.asarray(self.backward(q, *self.graph.passive(q), weights))
 
 
-def _origin(robot: Robot, ways: Sequence[Passage], frame: Frame) -> Vec:
+def frame_origin(robot: Robot, ways: Sequence[Passage], frame: Frame) -> Vec:
     """Position of a frame's origin in the base frame."""
     _, point = frame.pose
     j = frame.joint

@@ -16,6 +16,7 @@ from minertia.excitation.check import Margins
 from minertia.excitation.claims import Claims, claims
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.optimise import FoundMotion
+from minertia.excitation.standing import StandingMotion
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
 from minertia.io.arrays import Array
 from minertia.io.notebook import Quantity, clipped, html_table, joint_figure, plural
@@ -54,6 +55,11 @@ class Excitation:
     noise_basis: str = "as given"
 
     @property
+    def joint_motion(self) -> ContinuousMotion:
+        """Motion of all joints: that of the coordinates, or of a standing robot also those of planted legs."""
+        return StandingMotion(self.base.robot, self.motion) if self.limits.feet else self.motion
+
+    @property
     def claims(self) -> Claims:
         """Verified and unverified limits of the trajectory."""
         return claims(self.limits)
@@ -85,7 +91,8 @@ class Excitation:
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the trajectory for the controller as CSV, as `Trajectory.save` does."""
-        self.trajectory.save(path, force=force)
+        found = self.joint_motion.sample(len(self.trajectory.t)) if self.limits.feet else self.trajectory
+        found.save(path, force=force)
 
     def to_frame(self) -> Any:
         """The trajectory as a pandas DataFrame: q1.., qd1.., qdd1.. over t [s]."""

@@ -111,6 +111,9 @@ class ValidationOptions(Declared):
         otherwise="minertia's simulation",
     )
     step: float = option(1e-3, "Time step of this simulator.", unit="s", range=STEPS, command="step")
+    tool: str = option(
+        "", "Name of the load on the sensors in these logs, if the model has several.", command="tool", otherwise="none"
+    )
 
 
 def _sample_formats() -> Iterable[str]:

@@ -147,8 +147,12 @@ class Campaign(CampaignOptions):
         )
 
     def _log(self, item: Any) -> Log:
+        if isinstance(item, Log) and item.file is not None:
+            named = self._named(item.file)
+            start, stop = (a if a is not None else b for a, b in ((item.start, named.start), (item.stop, named.stop)))
+            return replace(item, source=named.source, start=start, stop=stop)
         if isinstance(item, Log):
-            return item if item.file is None else replace(item, source=self.find(item.file))
+            return item
         if isinstance(item, str | Path):
             return self._named(item)
         is_many = hasattr(item, "__iter__") and not isinstance(item, Mapping | Set | np.ndarray | bytes)

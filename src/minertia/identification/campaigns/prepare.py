@@ -14,7 +14,7 @@ from minertia.identification.campaigns.cutoff import fitted_cutoff
 from minertia.identification.campaigns.floating import floating_log, settled_floating
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.campaigns.recorded import RecordedLog, recorded_log
-from minertia.identification.campaigns.sensed import refuse_with_sensors, settled_rows
+from minertia.identification.campaigns.sensed import precise, refuse_with_sensors, settled_rows
 from minertia.identification.loads.body import carried
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
@@ -98,6 +98,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
             _refuse_standstill(one.log, one.beginning)
     _refuse_copies(list(read.values()), count)
     if campaign.sensors:
+        campaign = replace(campaign, filter=precise(campaign.filter))
         refuse_with_sensors(campaign.filter.equations, any(log.load is not None for log in logs))
         rows = settled_rows(campaign.rows, [one.beginning for one in read.values()])
         campaign = replace(campaign, rows=rows, effects=() if rows == "sensors" else campaign.effects)

@@ -109,11 +109,6 @@ class EffortLog(PreparedLog):
         assert self.filter is not None
         return self.kept if self.filter.on == "signals" else self.recorded.count
 
-    @property
-    def is_projected(self) -> bool:
-        """Whether unmeasured forces are removed from its equations by projection."""
-        return getattr(self.blocks, "projection", None) is not None
-
     def in_torques(self) -> EffortLog:
         """Log with effort equations, even if it is fitted with other equations such as power."""
         return replace(self, blocks=judged_motion(self.blocks))

@@ -13,6 +13,7 @@ from minertia.identification.campaigns.options import MOMENTS, SensorOptions
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import open_log
 from minertia.identification.logs.recording import Recording
+from minertia.identification.signals.options import Filter
 from minertia.io.arrays import Array
 from minertia.io.errors import CampaignError, RecordingError
 from minertia.robot.divided import PLATE, with_sensor
@@ -30,10 +31,10 @@ def sensed_robot(robot: Robot, sensors: Sequence[SensorOptions], tools: Sequence
     """Robot with the sensors of a campaign; one sensor for each load, if its logs have different ones."""
     wanted = {_full_name(one, tool) for one in sensors for tool in tools or ("",)}
     known = [one.name for one in robot.sensors]
-    if wanted <= set(known):
+    if wanted <= set(known) or (known and not tools):  # a campaign without logs names no load
         return robot
     if known:
-        raise CampaignError(f"the sensors are {', '.join(known)}; name one of their loads with tool in the log")
+        raise CampaignError(f"the sensors are {', '.join(known)}; name one of their loads with tool in the log (--tool)")
     for one in sensors:
         for tool in tools or ("",):
             robot = with_sensor(robot, one.at, _full_name(one, tool))
@@ -160,6 +161,14 @@ def settled_rows(rows: str | None, recordings: Sequence[Recording]) -> str:
     if rows == "all" and without:
         raise RecordingError('the log has no joint efforts; record them, or set rows = "sensors"', file=without[0])
     return rows or ("sensors" if without else "all")
+
+
+def precise(given: Filter) -> Filter:
+    """Filter whose derivatives are as precise as force/torque sensors.
+
+    Differences over 3 points err by 2e-4 at 0.5 Hz and a rate of 100 Hz, more than gains from a plate do.
+    """
+    return replace(given, derivative="central5") if given.derivative == "central" else given
 
 
 def refuse_with_sensors(equations: str, is_loaded: bool) -> None:

@@ -168,7 +168,8 @@ def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tup
         return held.widths, tuple(name for name, own in zip(part.names, held.by_prior, strict=True) if own)
     if not part.count or sum(len(log.counts) for log in part.logs) < FEWEST_BLOCKS:
         return None, ()
-    if any(log.is_projected for log in problem.logs) or problem.linear.robot.sensors:  # errors common to efforts
+    robot = problem.linear.robot
+    if robot.is_floating or robot.sensors:  # errors common to efforts, and gaps at changes of contacts
         own = list(problem.excitation.independent)
         return left_out_spread(part.reduced(own), fit.sigma).among(own, part.count), ()
     if problem.excitation.rank == part.count:

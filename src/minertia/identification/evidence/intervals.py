@@ -35,6 +35,7 @@ UNSEEN = 1e-3  # part of a value's information that the stretches looked at must
 STRETCHES = 12  # looked at, evenly over the logs, where there are more
 KEPT = 16_000_000  # numbers of their rows in memory, of two stretches at least
 GROUPS = 40  # of blocks, one of which is left out at a time
+LARGEST_SHARE = 0.999  # of a direction's information that one group holds; what it holds alone cannot be compared
 WIDEST = 60.0  # half of an interval over the root of its mean variance, at most
 
 
@@ -146,30 +147,55 @@ def spread(
 
 
 def left_out_spread(problem: Observation, sigma: Array) -> Spread:
-    """Standard deviations by leaving out blocks of the logs, one group at a time (jackknife).
+    """Standard deviations from the scores of groups of blocks of the logs, each about a fit that leaves it out.
 
     For equations whose noise has no stationary spectrum: rows that combine the efforts differently at each
-    sample.  Fewer groups than values leave the joint covariance singular: it is the posterior mean under a Wishart
-    prior with the correlations of white noise and as many degrees of freedom as values.
+    sample.  The covariance is unbiased under white noise (Bell and McCaffrey 2002), where a jackknife, which
+    scales scores once more, is too wide with few equations per value; so are its degrees of freedom.  Fewer
+    groups than values leave the joint covariance singular: it is the posterior mean under a Wishart prior with the
+    correlations of white noise and as many degrees of freedom as values.
     """
     with one_thread():
         rows = problem.blocks / np.asarray(sigma)[:, None, None]
         rows = rows.reshape(len(rows), -1, rows.shape[-1])
         size = np.maximum(np.linalg.norm(rows, axis=(0, 1)), 1e-300)
         each = (rows / size).transpose(0, 2, 1) @ (rows / size)
-        K, G = min(len(each), GROUPS), each.sum(axis=0)
-        white = np.linalg.inv(G[:-1, :-1])
-        without = [G - own.sum(axis=0) for own in np.array_split(each, K)]
-        found = np.array([np.linalg.solve(own[:-1, :-1], own[:-1, -1]) for own in without])
-        apart = size[-1] * (found - white @ G[:-1, -1])
-        covariance = (K - 1) / K * apart.T @ apart
-        deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-        wider, p = deviation / np.sqrt(np.diag(white)), len(white)
+        groups = np.array([own.sum(axis=0) for own in np.array_split(each, min(len(each), GROUPS))])
+        L = _root_of_inverse(groups[:, :-1, :-1].sum(axis=0))
+        scores, freedom = _group_scores(groups, L)
+        white, apart, K, p = L @ L.T, size[-1] * scores, len(groups), len(L)
+        covariance = apart.T @ apart
+        wider = np.sqrt(np.maximum(np.diag(covariance), 1e-300) / np.diag(white))
         covariance = (p * np.outer(wider, wider) * white + (K - 1) * covariance) / (p + K - 1)
-    inflation = wider * student.ppf(0.5 + LEVEL / 2, K - 1) / NORMAL
+    inflation = wider * student.ppf(0.5 + LEVEL / 2, freedom) / NORMAL
     back = np.outer(1 / size[:-1], 1 / size[:-1])
     length = max(1, problem.samples // K)
-    return Spread(inflation, np.full(len(inflation), K - 1.0), length, K, covariance * back, white * back)
+    return Spread(inflation, freedom, length, K, covariance * back, white * back)
+
+
+def _root_of_inverse(G: Array) -> Array:
+    """Matrix L with L L' = G^-1; directions that rounding hides count as if rounding were their information."""
+    values, vectors = np.linalg.eigh(G)
+    return np.asarray(vectors / np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1])))
+
+
+def _group_scores(groups: Array, L: Array) -> tuple[Array, Array]:
+    """Change of the values due to the noise of each group (groups, values), and degrees of freedom of its squares.
+
+    groups: products (groups, values + 1, values + 1) of the weighted rows of each group.  L L': inverse of their sum.
+    """
+    beta = L @ (L.T @ groups[:, :-1, -1].sum(axis=0))
+    shares, V = np.linalg.eigh(L.T @ groups[:, :-1, :-1] @ L)
+    shares = np.clip(shares, 0.0, LARGEST_SHARE)[:, None, :]
+    turned = L @ V
+    left = (groups[:, :-1, -1] - groups[:, :-1, :-1] @ beta)[:, None, :] @ turned
+    scores = ((left / np.sqrt(1 - shares)) @ turned.transpose(0, 2, 1))[:, 0]
+    own = np.sum(turned**2 * shares / (1 - shares), axis=2)  # variance of each group's score, but for the fit's part
+    common = (turned * shares / np.sqrt(1 - shares)) @ V.transpose(0, 2, 1)
+    among = -np.einsum("gvp,hvp->vgh", common, common, optimize=True)
+    among[:, range(len(groups)), range(len(groups))] += own.T
+    traces = np.trace(among, axis1=1, axis2=2)
+    return scores, _at_least_few(traces**2 / np.maximum(np.sum(among**2, axis=(1, 2)), 1e-300))
 
 
 def _weighted(problem: Observation, beta: Array, sigma: Array) -> Iterator[Weighted]:

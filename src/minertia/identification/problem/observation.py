@@ -56,7 +56,7 @@ class LogTriangles:
     """Reduced data of one log: block R factors of [Y tau] per effort, samples per block, largest entries.
 
     still: coordinates that never moved.  reach (3, n): lowest and highest position and highest speed of each
-    coordinate.
+    coordinate.  equations (efforts,): equations that each effort has left after projection, None for one a sample.
     """
 
     name: str
@@ -65,6 +65,7 @@ class LogTriangles:
     largest: Array  # (efforts, k)
     still: tuple[int, ...]  # coordinates that never moved
     reach: Array  # lowest and highest position and highest speed of each coordinate, (3, n)
+    equations: Array | None = None
 
     def __repr__(self) -> str:
         return (
@@ -114,6 +115,12 @@ class Observation:
     def samples(self) -> int:
         """Number of rows per effort, over all logs."""
         return sum(log.samples for log in self.logs)
+
+    @cached_property
+    def equations(self) -> Array:
+        """Number of independent equations of each effort (efforts,): fewer than samples where some are projected."""
+        rows = np.ones(self.logs[0].triangles.shape[1])
+        return np.asarray(sum(rows * log.samples if log.equations is None else log.equations for log in self.logs))
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -270,7 +277,11 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
     model = maker.model
     still = set(range(model.robot.n))
     reach = np.array([np.inf, -np.inf, 0.0])[:, None] * np.ones(model.robot.n)
+    equations: Array | None = None
     for block in blocks_of(motion):
+        if block.projection is not None:
+            own_part = np.einsum("nii->i", block.projection)
+            equations = own_part if equations is None else equations + own_part
         if store is None:
             # a log in blocks may know how many samples it keeps
             expected = getattr(motion, "kept", None) or block.kept
@@ -284,4 +295,4 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
     if store is None or not store.samples:
         raise MinertiaError(f"{maker.title}: no sample remains after the filter; use a longer log")
     triangles, counts = store.finish()
-    return LogTriangles(maker.title, triangles, counts, store.largest, tuple(sorted(still)), reach)
+    return LogTriangles(maker.title, triangles, counts, store.largest, tuple(sorted(still)), reach, equations)

@@ -18,6 +18,7 @@ from minertia.identification.problem.observation import Observation, Rows
 from minertia.identification.problem.triangles import merged, triangle
 from minertia.io.arrays import Array
 
+FEWEST_EQUATIONS = 20.0  # of a projected effort, from which its noise level is known to 16 %
 NOISE_FLOOR = 1e-13  # of an effort's size: rounding, not noise
 
 
@@ -42,12 +43,16 @@ def noise_floor(problem: Observation) -> Array:
 def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> Array:
     """Residual standard deviation of each effort, corrected for the degrees of freedom used by the fit.
 
-    R: the R factor of the fit, computed with these sigma.
+    R: the R factor of the fit, computed with these sigma.  An effort that is nearly always projected out has too few
+    equations left to tell its noise, and is given its size.
     """
     inv = inverse(R[:-1, :-1])
     used = np.array([np.sum((total[:, :-1] / s @ inv) ** 2) for total, s in zip(problem.totals, sigma, strict=True)])
-    freedom = np.maximum(problem.samples - used, 1.0)
-    return np.asarray(np.maximum(problem.residuals(beta) / np.sqrt(freedom), noise_floor(problem)))
+    left = problem.equations - used
+    found = problem.residuals(beta) / np.sqrt(np.maximum(left, 1.0))
+    is_told = (left >= FEWEST_EQUATIONS) | (problem.equations >= problem.samples)
+    size = problem.effort_rms * np.sqrt(problem.samples / np.maximum(problem.equations, 1.0))
+    return np.asarray(np.maximum(np.where(is_told, found, size), noise_floor(problem)))
 
 
 def weighted_solution(
