@@ -25,10 +25,10 @@ LOG = {"--topic", "--gains", "--columns", "--drop-torn"}
 READS = {
     **dict.fromkeys(("base", "show", "convert", "rehearse", "run", "generate", "count"), ROBOT),
     **dict.fromkeys(("check", "identify", "significance", "payload", "excite", "campaign new"), ROBOT | LOG),
-    **dict.fromkeys(("validate", "watch"), LOG),  # the model has its robot
+    **dict.fromkeys(("validate", "compare", "watch"), LOG),  # models have their robot
     **dict.fromkeys(("calibrate", "wrench"), ROBOT | {"--columns"}),  # tables of poses: no bags, no efforts
     # no robot and no log of their own: a list, models, and stores whose types say how logs are read
-    **dict.fromkeys(("robots", "compare", "score", "sample", "servo", "studio", "demo", "doctor"), set[str]()),
+    **dict.fromkeys(("robots", "score", "sample", "servo", "studio", "demo", "doctor"), set[str]()),
     **dict.fromkeys(
         (
             f"fleet {name}"

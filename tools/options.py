@@ -213,11 +213,12 @@ def type_of(one: Option, *, unknown: bool = True) -> str:
 def option_data(one: Option, default: Any, *, lone: bool = False) -> dict[str, Any]:
     """What a form needs to know of an option; lone: one number may stand for a list of them."""
     found: dict[str, Any] = {"help": one.sentence, "unit": one.unit, "type": form_of(one, lone)}
+    found |= {"label": one.label} if one.label else {}
     found |= {"choices": list(one.names)} if one.choices else {}
     titles = one.titles() if callable(one.titles) else one.titles
     found |= {"titles": dict(titles)} if titles else {}
     found |= {name: value for name, value in (("low", one.low), ("high", one.high)) if math.isfinite(value)}
-    found |= {"otherwise": one.otherwise.replace("`", "")} if one.otherwise and lone else {}
+    found |= {"otherwise": one.otherwise.replace("`", "").replace('"', "")} if one.otherwise and lone else {}
     found |= {"example": plain(one.example)} if one.example is not None else {}
     if lone and one.kind.record is not None:
         found["options"] = {

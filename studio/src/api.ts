@@ -43,6 +43,10 @@ async function asked<T>(method: string, path: string, body?: unknown): Promise<T
 }
 
 export const getProject = () => asked<Project>("GET", "/api/project");
+export interface RecentProject { key: string; name: string; folder: string; robot: string | null; runs: number }
+export const getRecent = () => asked<{ projects: RecentProject[] }>("GET", "/api/recent");
+/** The address of the studio on a recent project, which is started unless it runs. */
+export const openRecent = (key: string) => asked<{ address: string }>("POST", `/api/recent/${key}`);
 export const getPulse = () => asked<{ pulse: string }>("GET", "/api/pulse");
 export const putRobot = (robot: { bundled?: string; file?: string }, revision: string) =>
   asked<{ revision: string }>("PUT", "/api/robot", { ...robot, revision });

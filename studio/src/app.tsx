@@ -17,12 +17,13 @@ const STEPS: Step[] = [
   { path: "identify", title: "Identify", about: "effects, estimator, fit", load: () => import("./steps/identify") },
   { path: "validate", title: "Validate", about: "curves and verdict", load: () => import("./steps/validate") },
   { path: "calibrate", title: "Calibrate", about: "lengths, angles, zeros", load: () => import("./steps/calibrate") },
+  { path: "wrench", title: "Wrench", about: "tool on a force sensor", load: () => import("./steps/wrench") },
   { path: "control", title: "Control", about: "tracking, played", load: () => import("./steps/control") },
   { path: "code", title: "Code", about: "for the controller", load: () => import("./steps/code") },
   { path: "fleet", title: "Fleet", about: "robots over days", load: () => import("./steps/fleet") },
   { path: "runs", title: "Runs", about: "all results, compared", load: () => import("./steps/runs") },
 ];
-const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", calibrate: "calibrate", control: "control", code: "generate", fleet: "fleet" };
+const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", calibrate: "calibrate", wrench: "wrench", control: "control", code: "generate", fleet: "fleet" };
 
 /** How a step stands: running, done, stale (of another robot, campaign or file), failed, or nothing yet. */
 function standing(project: Project, step: string): string {

@@ -199,18 +199,21 @@ export const OPTIONS = {
       "help": "Drop samples whose time stamp repeats or decreases.",
       "unit": "",
       "type": "flag",
+      "label": "drop repeated time stamps",
       "default": true
     },
     "resample": {
       "help": "Resample non-uniform time stamps to a uniform rate: positions by a cubic spline, other signals linearly.",
       "unit": "",
       "type": "flag",
+      "label": "resample to a uniform rate",
       "default": true
     },
     "standstill": {
       "help": "Remove standstill at both ends, and short moves separate from the rest such as the approach to the first point.",
       "unit": "",
       "type": "flag",
+      "label": "remove standstill",
       "default": true
     },
     "train": {
@@ -231,6 +234,7 @@ export const OPTIONS = {
       "help": "Cut-off of the zero-phase Butterworth low-pass on positions and logged velocities.",
       "unit": "Hz",
       "type": "number",
+      "label": "cut-off",
       "low": 0.001,
       "high": 10000000.0,
       "default": null
@@ -239,6 +243,7 @@ export const OPTIONS = {
       "help": "Order of the Butterworth filter, which runs forwards and backwards.",
       "unit": "",
       "type": "whole",
+      "label": "order of the filter",
       "low": 1,
       "high": 12,
       "default": 4
@@ -260,6 +265,7 @@ export const OPTIONS = {
       "help": "Number of points of the Savitzky-Golay window; odd.",
       "unit": "",
       "type": "whole",
+      "label": "points of the window",
       "low": 3,
       "high": 100001,
       "default": 9
@@ -268,6 +274,7 @@ export const OPTIONS = {
       "help": "Degree of the Savitzky-Golay polynomial; below the number of points.",
       "unit": "",
       "type": "whole",
+      "label": "degree of the polynomial",
       "low": 1,
       "high": 100,
       "default": 3
@@ -276,6 +283,7 @@ export const OPTIONS = {
       "help": "Rate after decimation.",
       "unit": "Hz",
       "type": "number",
+      "label": "rate after decimation",
       "low": 0.001,
       "high": 10000000.0,
       "default": null
@@ -284,6 +292,7 @@ export const OPTIONS = {
       "help": "Cut-off of the parallel filter, which regressor and efforts both pass before decimation.",
       "unit": "Hz",
       "type": "number",
+      "label": "parallel filter",
       "low": 0.001,
       "high": 10000000.0,
       "default": null
@@ -292,6 +301,7 @@ export const OPTIONS = {
       "help": "Signals that are decimated.",
       "unit": "",
       "type": "choice",
+      "label": "decimated",
       "choices": [
         "equation",
         "signals"
@@ -302,6 +312,7 @@ export const OPTIONS = {
       "help": "Time discarded at each end.",
       "unit": "s",
       "type": "number",
+      "label": "left out at both ends",
       "low": 0.0,
       "default": null
     },
@@ -430,6 +441,7 @@ export const OPTIONS = {
       "help": "Unit of revolute positions and their rates.",
       "unit": "",
       "type": "choice",
+      "label": "unit of angles",
       "choices": [
         "rad",
         "deg",
@@ -441,6 +453,7 @@ export const OPTIONS = {
       "help": "Unit of prismatic positions and their rates, and of measured lengths.",
       "unit": "",
       "type": "choice",
+      "label": "unit of lengths",
       "choices": [
         "m",
         "mm",
@@ -767,6 +780,7 @@ export const OPTIONS = {
       "help": "Cut-off of the zero-phase 4th-order Butterworth on predicted and measured efforts.",
       "unit": "Hz",
       "type": "number",
+      "label": "cut-off",
       "low": 0.001,
       "high": 10000000.0
     },
@@ -774,6 +788,7 @@ export const OPTIONS = {
       "help": "Rate at which efforts are compared; requires `cutoff_hz`.",
       "unit": "Hz",
       "type": "number",
+      "label": "rate",
       "low": 0.001,
       "high": 10000000.0
     },
@@ -781,6 +796,7 @@ export const OPTIONS = {
       "help": "Time excluded at both ends of a log.",
       "unit": "s",
       "type": "number",
+      "label": "left out at both ends",
       "low": 0.0,
       "default": 0.0
     },
@@ -788,6 +804,7 @@ export const OPTIONS = {
       "help": "Evaluate residuals in the unit and on the side of the log (motor currents) instead of joint efforts.",
       "unit": "",
       "type": "flag",
+      "label": "in the unit of the log",
       "default": false
     }
   },
@@ -1118,6 +1135,7 @@ export const OPTIONS = {
       "help": "Groups of corrections to fit, in this order.",
       "unit": "",
       "type": "file",
+      "label": "corrections",
       "choices": [
         "zeros",
         "geometry",
@@ -1131,18 +1149,21 @@ export const OPTIONS = {
       "help": "Link or frame that carries the target.",
       "unit": "",
       "type": "text",
+      "label": "target carried by",
       "default": null
     },
     "root": {
       "help": "Link or frame where the kinematic chain begins.",
       "unit": "",
       "type": "text",
+      "label": "chain begins at",
       "default": null
     },
     "zeros": {
       "help": "Where joint offsets are written: into the robot's frames, or into a table for its controller.",
       "unit": "",
       "type": "choice",
+      "label": "joint offsets go into",
       "choices": [
         "file",
         "controller"
@@ -1155,12 +1176,14 @@ export const OPTIONS = {
       "help": "Link or frame to which the sensor is attached, placed by the joint positions of the file.",
       "unit": "",
       "type": "text",
+      "label": "sensor attached to",
       "default": null
     },
     "axes": {
       "help": "Axes of the wrench.",
       "unit": "",
       "type": "choice",
+      "label": "axes of the wrench",
       "choices": [
         "sensor",
         "base"
@@ -1171,6 +1194,7 @@ export const OPTIONS = {
       "help": "Body on which the wrench acts: `sensor` (the tool's weight, down) or `tool` (the robot's reaction, up).",
       "unit": "",
       "type": "choice",
+      "label": "wrench acts on",
       "choices": [
         "sensor",
         "tool"
@@ -1181,6 +1205,7 @@ export const OPTIONS = {
       "help": "Sensor bias over the poses: constant, in steps where a column `tare` changes, linear in their order, or a random walk.",
       "unit": "",
       "type": "choice",
+      "label": "bias of the sensor",
       "choices": [
         "auto",
         "constant",
@@ -1194,6 +1219,7 @@ export const OPTIONS = {
       "help": "Unit of the moments.",
       "unit": "",
       "type": "choice",
+      "label": "unit of moments",
       "choices": [
         "N m",
         "N mm",
@@ -1205,18 +1231,21 @@ export const OPTIONS = {
       "help": "Columns of force and moment.",
       "unit": "",
       "type": "file",
+      "label": "columns of force and moment",
       "default": null
     },
     "rotation": {
       "help": "Columns of the sensor's orientation in the base.",
       "unit": "",
       "type": "file",
+      "label": "columns of the orientation",
       "default": []
     },
     "rotation_as": {
       "help": "Representation of the orientation.",
       "unit": "",
       "type": "choice",
+      "label": "orientation given as",
       "choices": [
         "xyzw",
         "wxyz",
@@ -1230,6 +1259,7 @@ export const OPTIONS = {
       "help": "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
       "unit": "",
       "type": "choice",
+      "label": "rows are",
       "choices": [
         "rest",
         "moving"
@@ -1270,6 +1300,21 @@ export interface CalibrateSettings {
   tip?: string | null;
   root?: string | null;
   zeros?: "file" | "controller" | null;
+}
+
+export interface WrenchSettings {
+  measurements?: (string)[] | null;
+  validate?: (string)[] | null;
+  angle?: "rad" | "deg" | "mrad" | null;
+  frame?: string | null;
+  axes?: "sensor" | "base" | null;
+  of?: "sensor" | "tool" | null;
+  bias?: "auto" | "constant" | "steps" | "linear" | "walk" | null;
+  moment?: "N m" | "N mm" | "N cm" | null;
+  columns?: (string)[] | null;
+  rotation?: (string)[] | null;
+  rotation_as?: "xyzw" | "wxyz" | "rpy" | "vector" | "matrix" | null;
+  motion?: "rest" | "moving" | null;
 }
 
 export interface ExciteSettings {
@@ -1337,6 +1382,7 @@ export interface JobSettings {
   identify: IdentifySettings;
   validate: ValidateSettings;
   calibrate: CalibrateSettings;
+  wrench: WrenchSettings;
   excite: ExciteSettings;
   generate: GenerateSettings;
   rehearse: RehearseSettings;
@@ -1405,18 +1451,20 @@ export const JOBS = {
       "help": "Unit of revolute positions and their rates.",
       "unit": "",
       "type": "choice",
+      "label": "unit of angles",
       "choices": [
         "rad",
         "deg",
         "mrad"
       ],
-      "otherwise": "\"rad\"",
+      "otherwise": "rad",
       "default": null
     },
     "length": {
       "help": "Unit of prismatic positions and their rates, and of measured lengths.",
       "unit": "",
       "type": "choice",
+      "label": "unit of lengths",
       "choices": [
         "m",
         "mm",
@@ -1424,7 +1472,7 @@ export const JOBS = {
         "um",
         "in"
       ],
-      "otherwise": "\"m\"; for measurements it must be given",
+      "otherwise": "m; for measurements it must be given",
       "default": null
     },
     "measure": {
@@ -1461,18 +1509,21 @@ export const JOBS = {
           "help": "Columns of the measured point, direction, pixel or distance.",
           "unit": "",
           "type": "texts",
+          "label": "columns of the measurement",
           "default": []
         },
         "rotation": {
           "help": "Columns of the rotation.",
           "unit": "",
           "type": "texts",
+          "label": "columns of the rotation",
           "default": []
         },
         "rotation_as": {
           "help": "Representation of the rotation.",
           "unit": "",
           "type": "choice",
+          "label": "rotation given as",
           "choices": [
             "xyzw",
             "wxyz",
@@ -1486,18 +1537,21 @@ export const JOBS = {
           "help": "Columns that group rows: equal entries mean the same point, plane or mark.",
           "unit": "",
           "type": "texts",
+          "label": "columns of groups",
           "default": []
         },
         "of": {
           "help": "Column that distinguishes two points whose distance is known.",
           "unit": "",
           "type": "text",
+          "label": "column of the point",
           "default": null
         },
         "within": {
           "help": "Columns whose entries are equal for the two points of a pair.",
           "unit": "",
           "type": "texts",
+          "label": "columns of a pair",
           "default": []
         },
         "length": {
@@ -1510,6 +1564,7 @@ export const JOBS = {
           "help": "Camera intrinsics: focal lengths and principal point fx, fy, cx, cy.",
           "unit": "pixels",
           "type": "numbers",
+          "label": "camera intrinsics",
           "default": null
         }
       }
@@ -1518,6 +1573,7 @@ export const JOBS = {
       "help": "Groups of corrections to fit, in this order.",
       "unit": "",
       "type": "choices",
+      "label": "corrections",
       "choices": [
         "zeros",
         "geometry",
@@ -1532,6 +1588,7 @@ export const JOBS = {
       "help": "Link or frame that carries the target.",
       "unit": "",
       "type": "text",
+      "label": "target carried by",
       "otherwise": "the last link",
       "default": null
     },
@@ -1539,6 +1596,7 @@ export const JOBS = {
       "help": "Link or frame where the kinematic chain begins.",
       "unit": "",
       "type": "text",
+      "label": "chain begins at",
       "otherwise": "the ground",
       "default": null
     },
@@ -1546,6 +1604,7 @@ export const JOBS = {
       "help": "Where joint offsets are written: into the robot's frames, or into a table for its controller.",
       "unit": "",
       "type": "choice",
+      "label": "joint offsets go into",
       "choices": [
         "file",
         "controller"
@@ -1553,11 +1612,139 @@ export const JOBS = {
       "default": "file"
     }
   },
+  "wrench": {
+    "measurements": {
+      "help": "Measurement files to fit, by their keys in the project.",
+      "unit": "",
+      "type": "key"
+    },
+    "validate": {
+      "help": "Validation measurements, by their keys in the project.",
+      "unit": "",
+      "type": "key",
+      "otherwise": "none: held-out regions",
+      "default": []
+    },
+    "angle": {
+      "help": "Unit of revolute positions and their rates.",
+      "unit": "",
+      "type": "choice",
+      "label": "unit of angles",
+      "choices": [
+        "rad",
+        "deg",
+        "mrad"
+      ],
+      "otherwise": "rad",
+      "default": null
+    },
+    "frame": {
+      "help": "Link or frame to which the sensor is attached, placed by the joint positions of the file.",
+      "unit": "",
+      "type": "text",
+      "label": "sensor attached to",
+      "otherwise": "the orientation in the file, else the last link",
+      "default": null
+    },
+    "axes": {
+      "help": "Axes of the wrench.",
+      "unit": "",
+      "type": "choice",
+      "label": "axes of the wrench",
+      "choices": [
+        "sensor",
+        "base"
+      ],
+      "otherwise": "those for which a rigid tool explains the forces",
+      "default": null
+    },
+    "of": {
+      "help": "Body on which the wrench acts: `sensor` (the tool's weight, down) or `tool` (the robot's reaction, up).",
+      "unit": "",
+      "type": "choice",
+      "label": "wrench acts on",
+      "choices": [
+        "sensor",
+        "tool"
+      ],
+      "otherwise": "that with a positive mass",
+      "default": null
+    },
+    "bias": {
+      "help": "Sensor bias over the poses: constant, in steps where a column `tare` changes, linear in their order, or a random walk.",
+      "unit": "",
+      "type": "choice",
+      "label": "bias of the sensor",
+      "choices": [
+        "auto",
+        "constant",
+        "steps",
+        "linear",
+        "walk"
+      ],
+      "default": "auto"
+    },
+    "moment": {
+      "help": "Unit of the moments.",
+      "unit": "",
+      "type": "choice",
+      "label": "unit of moments",
+      "choices": [
+        "N m",
+        "N mm",
+        "N cm"
+      ],
+      "default": "N m"
+    },
+    "columns": {
+      "help": "Columns of force and moment.",
+      "unit": "",
+      "type": "texts",
+      "label": "columns of force and moment",
+      "otherwise": "fx fy fz tx ty tz, and other common names",
+      "default": null
+    },
+    "rotation": {
+      "help": "Columns of the sensor's orientation in the base.",
+      "unit": "",
+      "type": "texts",
+      "label": "columns of the orientation",
+      "otherwise": "qx qy qz qw",
+      "default": []
+    },
+    "rotation_as": {
+      "help": "Representation of the orientation.",
+      "unit": "",
+      "type": "choice",
+      "label": "orientation given as",
+      "choices": [
+        "xyzw",
+        "wxyz",
+        "rpy",
+        "vector",
+        "matrix"
+      ],
+      "default": "xyzw"
+    },
+    "motion": {
+      "help": "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
+      "unit": "",
+      "type": "choice",
+      "label": "rows are",
+      "choices": [
+        "rest",
+        "moving"
+      ],
+      "otherwise": "moving where rows are at most 0.1 s apart and the sensor's position is known",
+      "default": null
+    }
+  },
   "excite": {
     "family": {
       "help": "Parametrisation of the trajectory: Fourier series, or splines of degree 5.",
       "unit": "",
       "type": "choice",
+      "label": "kind of motion",
       "choices": [
         "fourier",
         "spline"
@@ -1584,6 +1771,7 @@ export const JOBS = {
       "help": "Number of polynomial segments of the spline.",
       "unit": "",
       "type": "whole",
+      "label": "segments of the spline",
       "low": 1,
       "high": 1000000,
       "default": 10
@@ -1592,6 +1780,7 @@ export const JOBS = {
       "help": "Posture at both ends of the trajectory; any for no constraint.",
       "unit": "rad or m",
       "type": "file",
+      "label": "posture at both ends",
       "otherwise": "near the middle of the joint ranges",
       "default": null
     },
@@ -1617,18 +1806,21 @@ export const JOBS = {
       "help": "Identify rotor inertias.",
       "unit": "",
       "type": "flag",
+      "label": "rotor inertias",
       "default": true
     },
     "friction": {
       "help": "Identify friction and offsets.",
       "unit": "",
       "type": "flag",
+      "label": "friction and offsets",
       "default": true
     },
     "noise": {
       "help": "Standard deviation of the effort noise, one number or one per joint.",
       "unit": "N m or N",
       "type": "number",
+      "label": "noise of the efforts",
       "low": 0,
       "high": 1000000000000.0,
       "otherwise": "a fraction of the largest nominal efforts",
@@ -1638,6 +1830,7 @@ export const JOBS = {
       "help": "Number of random initial trajectories; the best result is kept.",
       "unit": "",
       "type": "whole",
+      "label": "random starts",
       "low": 1,
       "high": 1000000,
       "default": 1
@@ -1646,6 +1839,7 @@ export const JOBS = {
       "help": "Random seed of the first search.",
       "unit": "",
       "type": "whole",
+      "label": "random seed",
       "low": 0,
       "high": 9223372036854775808,
       "default": 0
@@ -1654,6 +1848,7 @@ export const JOBS = {
       "help": "Number of samples at which a trajectory is evaluated.",
       "unit": "",
       "type": "whole",
+      "label": "samples of the motion",
       "low": 1,
       "high": 1000000,
       "default": 200
@@ -1662,6 +1857,7 @@ export const JOBS = {
       "help": "Factor on the maximum number of iterations of a search.",
       "unit": "",
       "type": "number",
+      "label": "patience of the search",
       "low": 0,
       "high": 1000000.0,
       "default": 1.0
@@ -1726,6 +1922,7 @@ export const JOBS = {
           "help": "Fraction of every effort limit reserved for errors of the nominal model.",
           "unit": "",
           "type": "number",
+          "label": "reserve of the efforts",
           "low": 0,
           "high": 0.999,
           "default": 0.1
@@ -1734,6 +1931,7 @@ export const JOBS = {
           "help": "Height in the base frame above which every link stays, or none (in files: false).",
           "unit": "m",
           "type": "flag-number",
+          "label": "height of the floor",
           "low": -1000000000000.0,
           "high": 1000000000000.0,
           "otherwise": "the base plane, where the robot stands on it",
@@ -1764,6 +1962,7 @@ export const JOBS = {
           "help": "Minimum distance to floor, links and obstacles.",
           "unit": "m",
           "type": "number",
+          "label": "least distance",
           "low": 0,
           "high": 1000000000000.0,
           "otherwise": "20 mm, or 2 % of the robot's length if that is less",
@@ -1773,6 +1972,7 @@ export const JOBS = {
           "help": "Radius assumed for links without shapes in the robot file.",
           "unit": "m",
           "type": "number",
+          "label": "radius of links",
           "low": 0,
           "high": 1000000000000.0,
           "otherwise": "3.5 % of the robot's length",
@@ -1782,6 +1982,7 @@ export const JOBS = {
           "help": "Minimum transmission angle: distance of the angles between links of closed loops from 0 and 180 degrees, where the loops are singular.",
           "unit": "degrees",
           "type": "number",
+          "label": "least transmission angle",
           "low": 0,
           "high": 89.9,
           "default": 20.0
@@ -2070,6 +2271,7 @@ export const JOBS = {
       "help": "Number of random initial trajectories; the best result is kept.",
       "unit": "",
       "type": "whole",
+      "label": "random starts",
       "low": 1,
       "high": 1000000,
       "default": 1
@@ -2093,6 +2295,7 @@ export const JOBS = {
       "help": "Random seed of the trajectories and the noise.",
       "unit": "",
       "type": "whole",
+      "label": "random seed",
       "low": 0,
       "high": 9223372036854775808,
       "default": 0
@@ -2157,6 +2360,7 @@ export const JOBS = {
       "help": "Duration of the trajectory.",
       "unit": "s",
       "type": "number",
+      "label": "duration",
       "low": 0.5,
       "high": 30,
       "default": 4.0
@@ -2165,6 +2369,7 @@ export const JOBS = {
       "help": "Random seed of the trajectory.",
       "unit": "",
       "type": "whole",
+      "label": "random seed",
       "low": 0,
       "high": 9223372036854775808,
       "default": 0
@@ -2173,6 +2378,7 @@ export const JOBS = {
       "help": "Generated controllers to test.",
       "unit": "",
       "type": "choices",
+      "label": "controllers to test",
       "choices": [
         "adaptive",
         "guiding"
@@ -2194,6 +2400,7 @@ export const JOBS = {
       "help": "False discovery rate: expected fraction of false alarms among the alarms.",
       "unit": "",
       "type": "number",
+      "label": "false alarms among alarms",
       "low": 0.0001,
       "high": 0.9,
       "default": 0.1
@@ -2202,6 +2409,7 @@ export const JOBS = {
       "help": "Prior of the onset of a change: number of days with logs over which its probability is spread.",
       "unit": "days",
       "type": "whole",
+      "label": "onset of a change within",
       "low": 1,
       "high": 3650,
       "default": 90
@@ -2210,6 +2418,7 @@ export const JOBS = {
       "help": "Number of training days: the first days with logs.",
       "unit": "days",
       "type": "whole",
+      "label": "training days",
       "low": 2,
       "high": 3650,
       "default": 30

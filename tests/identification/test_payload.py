@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.identify import identify
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import nearest_body
@@ -51,12 +52,15 @@ def test_exact_without_noise_in_any_frame():
     """The load adds to what the robot carries already and replaces nothing."""
     robot = read_robot("puma560").with_payload(1.0, (0, 0, 0.05), (0.001, 0, 0, 0.001, 0, 0.001))
     loaded = robot.with_payload(MASS, COM, INERTIA)
-    found = identify_payload(
-        campaign(robot, fourier_motion(robot, 400, 1)), [fourier_motion(loaded, 400, 2)], at=robot.joints[-1].link
-    )
+    motion = fourier_motion(loaded, 400, 2)
+    found = identify_payload(campaign(robot, fourier_motion(robot, 400, 1)), [motion], at=robot.joints[-1].link)
     assert found.mass == pytest.approx(MASS, rel=1e-7)
     assert np.allclose(found.com, COM, atol=1e-8)
     assert np.allclose(found.inertia, INERTIA, atol=1e-8)
+    bare = inverse_dynamics(robot, motion.q, motion.qd, motion.qdd)  # what the robot alone does not explain
+    left = np.linalg.norm(motion.tau - bare, axis=0) / np.linalg.norm(motion.tau, axis=0)
+    without, with_load = np.array([found.residuals[name] for name in robot.coordinate_names]).T
+    assert np.allclose(without, left, rtol=1e-6) and with_load.max() < 1e-7 < found.residuals["all"][0]
     with pytest.raises(UnknownName):
         identify_payload(campaign(robot, fourier_motion(robot, 60, 1)), fourier_motion(loaded, 60, 2), at="nowhere")
 

@@ -51,6 +51,15 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     )
 
 
+def comparison(found: SimpleNamespace) -> str:
+    """Page of two models, with a log that both predict."""
+    from minertia.identification.validate import predict_logs
+
+    models = (found.model, found.other.model())
+    predicted = [predict_logs(own, [found.folder / "c.csv"]) for own in models]
+    return pages.comparison_page(compare_models(*models, (EVIL, "other")), predicted)
+
+
 @pytest.fixture(scope="module")
 def written(found: SimpleNamespace) -> dict[str, str]:
     """One page of each kind."""
@@ -69,7 +78,7 @@ def written(found: SimpleNamespace) -> dict[str, str]:
         "validation": pages.validation_page(model, EVIL, logs),
         "payload": pages.payload_page(load, EVIL),
         "significance": pages.significance_page(mi.significance(found.problem), found.problem),
-        "comparison": pages.comparison_page(compare_models(model, found.other.model(), (EVIL, "other"))),
+        "comparison": comparison(found),
         "base": pages.base_page(mi.base_parameters(found.robot, rotors=True)),
         "motion": pages.motion_page(motion),
         "document": blocks().written(),

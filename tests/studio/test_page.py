@@ -86,7 +86,7 @@ def data_step(visit: Visit, logs: Path) -> None:
     uses.get_by_role("button", name="predict").click()
     page.get_by_role("group", name="Use of fit.csv").get_by_role("button", name="fit").click()
     page.get_by_label("unit of efforts").select_option("Nm")
-    page.get_by_text("in campaign.toml").wait_for()
+    page.get_by_text("saved", exact=True).wait_for()
     page.get_by_role("button", name="Check", exact=True).click()
     page.get_by_text("The campaign can run").wait_for()
     assert page.locator(".plot canvas").count() == 2
@@ -102,7 +102,7 @@ def identify_step(visit: Visit) -> None:
     page.get_by_label("low-pass").fill("12")  # any change voids the check
     page.get_by_text("not checked as it stands now").wait_for()
     page.get_by_label("choose the effects").uncheck()
-    page.get_by_text("in campaign.toml").or_(page.get_by_text("not checked as it stands now")).wait_for()
+    page.get_by_text("saved", exact=True).or_(page.get_by_text("not checked as it stands now")).wait_for()
     run.click()
     page.get_by_role("status", name="Identification").wait_for()
     page.reload()  # in the middle
@@ -199,7 +199,7 @@ def until(page: Any, holds: Callable[[], bool], tries: int = 600) -> None:
 def control_step(visit: Visit) -> None:
     page = visit.page
     page.get_by_role("link", name="Control tracking").click()
-    page.get_by_label("seconds").fill("0.5")
+    page.get_by_label("duration").fill("0.5")
     page.get_by_role("button", name="Follow a motion").click()
     page.get_by_role("heading", name="Tracking errors").wait_for()
     page.get_by_role("slider", name="Time").fill("100")
@@ -324,7 +324,7 @@ def test_a_real_log(chromium, tmp_path):
         page.get_by_label("position of").select_option("q1")
         page.get_by_label("effort of", exact=False).first.select_option("u1")
         page.get_by_label("gains of").fill("35.15065188")
-        page.get_by_text("in campaign.toml").wait_for()
+        page.get_by_text("saved", exact=True).wait_for()
         page.get_by_role("button", name="Check", exact=True).click()
         page.get_by_text("The campaign can run").wait_for()
         zoomed(page)

@@ -152,7 +152,7 @@ def cutoff(campaign: Path) -> float | None:
 def until_written(page, campaign: Path, key: str, value: float) -> None:
     for _ in range(1200):
         if toml_document(campaign.read_text()).get("filter", {}).get(key) == value:
-            page.get_by_text("writing campaign.toml").wait_for(state="detached")
+            page.get_by_text("saving …", exact=True).wait_for(state="detached")
             return
         page.wait_for_timeout(50)
     raise AssertionError(campaign.read_text())
@@ -208,7 +208,7 @@ def test_a_decimal_comma_all_the_way(chromium, tmp_path):
         page.get_by_role("heading", name="Columns", exact=True).wait_for()
         assert page.get_by_label("decimal sign").input_value() == ","
         page.get_by_label("unit of efforts").select_option("Nm")
-        page.get_by_text("in campaign.toml").wait_for()
+        page.get_by_text("saved", exact=True).wait_for()
         page.get_by_role("button", name="Check", exact=True).click()
         page.get_by_text("The campaign can run").wait_for()
         assert visit.serious() == []
@@ -240,7 +240,7 @@ def test_a_newcomer_with_german_currents_comes_to_a_verdict(chromium, tmp_path):
         page.get_by_role("heading", name="First rows").wait_for()
         page.get_by_label("gains of").first.click()
         page.evaluate(PASTE, "\t".join(str(k).replace(".", ",") for k in gain))
-        page.get_by_text("in campaign.toml").wait_for()
+        page.get_by_text("saved", exact=True).wait_for()
         page.get_by_role("button", name="Check and identify").click()
         page.get_by_role("term").get_by_text("Predicts efforts").wait_for()
         assert page.locator(".stamp").inner_text() == "Good"

@@ -32,10 +32,17 @@ class MotionShape(Declared):
         "Parametrisation of the trajectory: Fourier series, or splines of degree 5.",
         choices=FAMILIES,
         command="family",
+        label="kind of motion",
     )
     duration: float = option(10.0, "Duration of the trajectory.", unit="s", range=SECONDS, command="duration")
     harmonics: int = option(5, "Harmonics of the Fourier series.", range=(1, MOST), command="harmonics")
-    pieces: int = option(10, "Number of polynomial segments of the spline.", range=(1, MOST), command="pieces")
+    pieces: int = option(
+        10,
+        "Number of polynomial segments of the spline.",
+        range=(1, MOST),
+        command="pieces",
+        label="segments of the spline",
+    )
     start: tuple[float, ...] | str | None = option(
         None,
         "Posture at both ends of the trajectory; any for no constraint.",
@@ -43,6 +50,7 @@ class MotionShape(Declared):
         words=(ANYWHERE,),
         command="start",
         otherwise="near the middle of the joint ranges",
+        label="posture at both ends",
     )
 
 
@@ -76,14 +84,15 @@ class Optimality(Declared):
         },
         command="criterion",
     )
-    rotors: bool = option(True, "Identify rotor inertias.", command="rotors")
-    friction: bool = option(True, "Identify friction and offsets.", command="friction")
+    rotors: bool = option(True, "Identify rotor inertias.", command="rotors", label="rotor inertias")
+    friction: bool = option(True, "Identify friction and offsets.", command="friction", label="friction and offsets")
     noise: float | tuple[float, ...] | None = option(
         None,
         "Standard deviation of the effort noise, one number or one per joint.",
         unit="N m or N",
         range=(0, LARGEST),
         otherwise="a fraction of the largest nominal efforts",
+        label="noise of the efforts",
     )
 
 
@@ -92,13 +101,28 @@ class MotionSearch(Declared):
     """Settings of the trajectory search."""
 
     starts: int = option(
-        3, "Number of random initial trajectories; the best result is kept.", range=(1, MOST), command="starts"
+        3,
+        "Number of random initial trajectories; the best result is kept.",
+        range=(1, MOST),
+        command="starts",
+        label="random starts",
     )
-    seed: int = option(0, "Random seed of the first search.", range=(0, 2**63), command="seed")
+    seed: int = option(0, "Random seed of the first search.", range=(0, 2**63), command="seed", label="random seed")
     n_samples: int = option(
-        200, "Number of samples at which a trajectory is evaluated.", range=(1, MOST), key="samples", command="samples"
+        200,
+        "Number of samples at which a trajectory is evaluated.",
+        range=(1, MOST),
+        key="samples",
+        command="samples",
+        label="samples of the motion",
     )
-    patience: float = option(1.0, "Factor on the maximum number of iterations of a search.", above=0, range=(0, 1e6))
+    patience: float = option(
+        1.0,
+        "Factor on the maximum number of iterations of a search.",
+        above=0,
+        range=(0, 1e6),
+        label="patience of the search",
+    )
     come_from: tuple[float, ...] | None = option(
         None,
         "Present posture of the robot: approach and return trajectories are computed as well. An error is raised "
@@ -272,14 +296,15 @@ class LimitOptions(Declared):
         0.1,
         "Fraction of every effort limit reserved for errors of the nominal model.",
         range=(0, 0.999),
+        label="reserve of the efforts",
     )
     floor: bool | float | str | None = like(Workspace, "floor", help="Height in the base frame above which every "
-"link stays, or none (in files: false).")  # fmt: skip
+"link stays, or none (in files: false).", label="height of the floor")  # fmt: skip
     table: TableTop | None = option(None, "Same as `floor`: a table with its `height`.", otherwise="none")
     self_collision: bool = like(Workspace, "self_collision")
-    margin: float | None = like(Workspace, "margin")
-    radius: float | None = like(Workspace, "radius")
-    transmission_deg: float = like(Workspace, "transmission_deg")
+    margin: float | None = like(Workspace, "margin", label="least distance")
+    radius: float | None = like(Workspace, "radius", label="radius of links")
+    transmission_deg: float = like(Workspace, "transmission_deg", label="least transmission angle")
     box: tuple[FrameBoxes, ...] = option((), "Boxes that the origins of named frames must not leave.", otherwise="none")
     obstacle: tuple[Obstacle, ...] = option((), "Box-shaped obstacles.", otherwise="none")
     foot: tuple[Foot, ...] = option(

@@ -21,6 +21,7 @@ from minertia.fleet.e_process import step_size
 from minertia.fleet.events import EVERY, RETIRED, RobotEvent
 from minertia.fleet.findings import RobotFinding, robot_findings
 from minertia.fleet.index import LogFault
+from minertia.fleet.level_scale import Level, LevelScale, level_scales
 from minertia.fleet.levels import LOAD
 from minertia.fleet.options import DriftOptions
 from minertia.fleet.robot_day import RobotDay
@@ -235,8 +236,9 @@ def fleet_drift(
     chosen = set(e_bh([s.process.last for s in judged], opts.q))
     raw = set(e_bh([s.process.last_raw for s in judged], opts.q)) - chosen
     kinds = {own.kind.name: own.kind for own in types}
-    alarms = [_alarm(judged[k], robots, kinds) for k in chosen]
-    watch = [_alarm(judged[k], robots, kinds) for k in raw]
+    levels = {level: scale for own in found for level, scale in level_scales(own.robots).items()}
+    alarms = [_alarm(judged[k], robots, kinds, levels) for k in chosen]
+    watch = [_alarm(judged[k], robots, kinds, levels) for k in raw]
     marked = tuple(replace(s, is_alarm=k in chosen) for k, s in enumerate(judged))
     return FleetDrift(
         opts,
@@ -460,12 +462,19 @@ def _settling(stream: LevelStream, events: Sequence[RobotEvent]) -> NotJudged | 
     return NotJudged(stream.robot, reason, stream.joint, settling=True)
 
 
-def _alarm(judged: JudgedStream, robots: Mapping[str, RobotStreams], kinds: Mapping[str, StreamType]) -> FleetAlarm:
+def _alarm(
+    judged: JudgedStream,
+    robots: Mapping[str, RobotStreams],
+    kinds: Mapping[str, StreamType],
+    levels: Mapping[Level, LevelScale],
+) -> FleetAlarm:
     stream, process, cause = judged.stream, judged.process, judged.cause
     kind, own = kinds[judged.type], robots[stream.robot]
     what = stream.parts[cause]
-    scale = kind.moving_mass if stream.joint is None else 1.0
-    change, deviation = float(process.change[cause]) * scale, float(process.deviation[cause]) * scale
+    level = levels.get((stream.robot, stream.joint or ""), LevelScale()) if what == "viscous friction" else LevelScale()
+    scale = kind.moving_mass if stream.joint is None else level.factor
+    change = float(process.change[cause]) * scale
+    deviation = float(np.hypot(process.deviation[cause] * scale, change * level.deviation))
     return FleetAlarm(
         stream.robot,
         stream.joint,
@@ -479,7 +488,7 @@ def _alarm(judged: JudgedStream, robots: Mapping[str, RobotStreams], kinds: Mapp
         _temperature(own, stream),
         any(e.kind == "program" and e.day >= own.learnt[1] for e in judged.events),
         SUGGESTIONS[what, change > 0],
-        _cost(stream, what, change, own, kind),
+        _cost(stream, what, float(process.change[cause]), own, kind),
     )
 
 

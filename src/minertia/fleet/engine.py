@@ -11,6 +11,7 @@ import logging
 import multiprocessing
 import os
 import sys
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -126,7 +127,7 @@ class ProcessEngine(SubmittingEngine):
         """Process pool."""
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.workers, mp_context=context)
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=context, initializer=_end_with_parent)
         return self._pool
 
     def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
@@ -138,6 +139,18 @@ class ProcessEngine(SubmittingEngine):
         if self._pool is not None and broken in (None, self._pool):
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone: killed, it cannot say that nothing will come."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextlib.contextmanager

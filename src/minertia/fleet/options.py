@@ -135,7 +135,11 @@ class DriftOptions(Declared):
     """Options of drift detection and its report."""
 
     q: float = option(
-        0.1, "False discovery rate: expected fraction of false alarms among the alarms.", range=(1e-4, 0.9), command="q"
+        0.1,
+        "False discovery rate: expected fraction of false alarms among the alarms.",
+        range=(1e-4, 0.9),
+        command="q",
+        label="false alarms among alarms",
     )
     horizon: int = option(
         90,
@@ -143,9 +147,15 @@ class DriftOptions(Declared):
         unit="days",
         range=(1, LONGEST),
         command="horizon",
+        label="onset of a change within",
     )
     learning: int = option(
-        30, "Number of training days: the first days with logs.", unit="days", range=(2, LONGEST), command="learning"
+        30,
+        "Number of training days: the first days with logs.",
+        unit="days",
+        range=(2, LONGEST),
+        command="learning",
+        label="training days",
     )
     today: int | None = option(
         None,

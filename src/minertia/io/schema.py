@@ -97,7 +97,7 @@ class Option:
     of a list of rows.  also: alternative keys of the same value in files, with the factor to its unit.
     table: table of the file, None for the table of its class.  command: name on command lines, "" without
     one; switch: value that the flag sets.  otherwise: description of what applies without a value.  example:
-    initial value in a form, where a value is required.
+    initial value in a form, where a value is required.  label: name of its field in forms; by default its key.
     """
 
     help: str
@@ -121,6 +121,7 @@ class Option:
     switch: str = ""
     otherwise: str = ""
     example: Any = None
+    label: str = ""
     name: str = ""
     kind: OptionKind = OptionKind()
     default: Any = REQUIRED

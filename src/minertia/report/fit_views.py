@@ -186,11 +186,16 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
 def _judged(measure: Measure, views: Sequence[dict[str, Any]], logs: Sequence[PredictedLog]) -> dict[str, Any]:
     """Common data of fits and validations on their logs."""
     return {
-        "measure": {"word": measure.word, "curves": measure.curves, "about": measure.about},
+        "measure": measure_view(measure),
         "joints": list(logs[0].outputs) if logs else [],
         "logs": list(views),
         "findings": findings_view(logs),
     }
+
+
+def measure_view(measure: Measure) -> dict[str, str]:
+    """What residuals are compared with, in words."""
+    return {"word": measure.word, "curves": measure.curves, "about": measure.about}
 
 
 def _drawn(robot: Robot, views: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

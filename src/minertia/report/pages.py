@@ -10,13 +10,16 @@ from minertia.base.grouping import BaseParameters
 from minertia.excitation.result import FORMAT as MOTION_FORMAT
 from minertia.excitation.result import Excitation
 from minertia.identification.evidence.significance import Significance
+from minertia.identification.kinds import kind_of_model
 from minertia.report.bundle import filled, finite
 from minertia.report.fit_views import (
     FIT_FORMAT,
     SHOWN,
     audit_lines,
     fit_view,
+    judged_view,
     made_facts,
+    measure_view,
     physical_sentences,
     titled,
     validation_view,
@@ -71,14 +74,26 @@ def validation_page(model: Model, name: str, logs: Sequence[PredictedLog]) -> st
 def _some(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """All logs for the tables, validation logs first; the first ones keep their curves, the others are listed."""
     order = sorted(logs, key=lambda log: bool(log["is_fitted"]))
-    bare = ({**log, "t": [], "curves": {}, "samples": None, "spectrum": None, "arrows": None} for log in order[SHOWN:])
+    bare = map(_bare, order[SHOWN:])
     return {"logs": [*order[:SHOWN], *bare], "not_drawn": [str(log["log"]) for log in order[SHOWN:]]}
 
 
-def comparison_page(found: ModelComparison) -> str:
-    """Page of the comparison of two models."""
-    robot = found.first.nominal
-    view = found.to_dict() | {"units": {v.name: _unit(robot, v) for v in found.values}}
+def _bare(log: Mapping[str, Any]) -> dict[str, Any]:
+    """Log without its curves."""
+    return {**log, "t": [], "curves": {}, "samples": None, "spectrum": None, "arrows": None}
+
+
+def comparison_page(found: ModelComparison, predicted: Sequence[Sequence[PredictedLog]] = ()) -> str:
+    """Page of the comparison of two models; predicted: the same logs as each of them predicts them."""
+    robot, measure = found.first.nominal, kind_of_model(found.first).measure
+    logs = [[judged_view(log, measure, log.name, is_fitted=False, points=CURVE) for log in own] for own in predicted]
+    outputs = list(predicted[0][0].outputs) if predicted else []
+    view = found.to_dict() | {
+        "units": {v.name: _unit(robot, v) for v in found.values},
+        "measure": measure_view(measure),
+        "joints": outputs,
+        "logs": [[*own[:SHOWN], *map(_bare, own[SHOWN:])] for own in logs],
+    }
     return filled("comparison", f"Two models of {robot.name}", view, format_version=PAGE_FORMAT)
 
 

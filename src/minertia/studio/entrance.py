@@ -16,6 +16,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from minertia.io.documents import json_document
 
@@ -25,15 +26,33 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")
 
 def kept_token(folder: str | Path) -> str | None:
     """Token of the last studio on a folder, where only this user can have read it."""
+    return _kept(folder).get("token")
+
+
+def running_entrance(folder: str | Path) -> str | None:
+    """Address, with its token, of the studio that runs on a folder; None if none does."""
+    kept = _kept(folder)
+    try:
+        os.kill(int(kept["pid"]), 0)
+    except (KeyError, OSError, TypeError, ValueError):
+        return None
+    return f"{kept['address']}?token={kept['token']}" if _is_here(kept.get("address")) else None
+
+
+def _is_here(address: object) -> bool:
+    """Whether an address is of this machine, and takes a token."""
+    return isinstance(address, str) and re.fullmatch(r"http://(127\.0\.0\.1|\[::1\]):\d+/", address) is not None
+
+
+def _kept(folder: str | Path) -> dict[str, Any]:
+    """Address, token and process of the last studio on a folder; empty where others can have read or written it."""
     place = Path(folder) / FOLDER
     try:
-        if not _is_private(place):
-            return None
-        found = json_document(_private_text(place / ADDRESS))
+        found = json_document(_private_text(place / ADDRESS)) if _is_private(place) else None
     except (OSError, ValueError):
-        return None
+        return {}
     token = found.get("token") if isinstance(found, dict) else None
-    return token if isinstance(token, str) and _TOKEN.fullmatch(token) else None
+    return found if isinstance(found, dict) and isinstance(token, str) and _TOKEN.fullmatch(token) else {}
 
 
 @contextmanager

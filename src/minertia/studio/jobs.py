@@ -38,7 +38,7 @@ RECORD = "job.json"
 RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = "running", "done", "failed", "cancelled", "interrupted"
 _NAME = re.compile(r"(\d{4,6})-([a-z]+)")
 # kinds of which only some run at a time
-LONG = ("identify", "excite", "rehearse", "generate", "validate", "calibrate", "control", "fleet")
+LONG = ("identify", "excite", "rehearse", "generate", "validate", "calibrate", "wrench", "control", "fleet")
 MOST_LONG, MOST = 2, 5  # jobs that run at the same time
 GRACE = 5.0  # s between asking a process to end and ending it
 

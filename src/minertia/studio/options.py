@@ -14,7 +14,7 @@ from minertia.codegen.options import Arithmetic
 from minertia.codegen.targets.options import CodeFiles
 from minertia.excitation.options import LimitOptions, MotionSearch, MotionShape, Optimality
 from minertia.fleet.options import DriftOptions
-from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns
+from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns, WrenchOptions
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from minertia.io.schema import Declared, Option, keys_of, like, option, options, read
@@ -83,6 +83,16 @@ class CalibrateJob(Declared):
 
 
 @dataclass(frozen=True, repr=False)
+class WrenchJob(Declared):
+    """Identify the tool on a force/torque sensor, its bias and its tilt."""
+
+    measurements: tuple[str, ...] = like(CalibrateJob, "measurements")
+    validate: tuple[str, ...] = like(CalibrateJob, "validate")
+    angle: str | None = like(ColumnMap, "angle")
+    wrench: WrenchOptions = option(WrenchOptions(), table="")
+
+
+@dataclass(frozen=True, repr=False)
 class ExciteJob(Declared):
     """Compute an excitation trajectory."""
 
@@ -123,9 +133,11 @@ class ControlJob(Declared):
     known: str | None = option(
         None, "Model used by the controller.", pattern=KEY, otherwise="the robot of the robot file"
     )
-    seconds: float = option(4.0, "Duration of the trajectory.", unit="s", range=(0.5, 30))
+    seconds: float = option(4.0, "Duration of the trajectory.", unit="s", range=(0.5, 30), label="duration")
     seed: int = like(MotionSearch, "seed", help="Random seed of the trajectory.")
-    shows: tuple[str, ...] = option((), "Generated controllers to test.", choices=tuple(SHOWN), titles=SHOWN)
+    shows: tuple[str, ...] = option(
+        (), "Generated controllers to test.", choices=tuple(SHOWN), titles=SHOWN, label="controllers to test"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,6 +155,7 @@ JOBS: Mapping[str, type[Declared]] = {
     "identify": CampaignJob,
     "validate": ValidateJob,
     "calibrate": CalibrateJob,
+    "wrench": WrenchJob,
     "excite": ExciteJob,
     "generate": GenerateJob,
     "rehearse": RehearseJob,

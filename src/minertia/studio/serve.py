@@ -73,8 +73,10 @@ def serve(
     """Serve until interrupted.  show: open a browser.  say: callback with the address and token once it listens."""
     uvicorn = load("uvicorn", "studio")
     load("fastapi", "studio")
+    from minertia.studio.recent import remember
     from minertia.studio.server import studio
 
+    remember(folder)
     config = uvicorn.Config(
         studio(folder, door=at.door), log_level="warning", access_log=False, timeout_graceful_shutdown=2,
         server_header=False, ws="none",

@@ -46,14 +46,28 @@ from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs, begin_l
 from minertia.studio.log_curves import part_of
 from minertia.studio.options import without_nulls
 from minertia.studio.project import CAMPAIGN, LOG_ENDINGS, Outdated, Project
+from minertia.studio.recent import OpenedStudios, recent_projects
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
 from minertia.studio.work import VIEW, WEB_CODE
 from minertia.version import __version__
 
 STATIC = Path(__file__).parent / "static"
-STEPS = ("start", "robot", "excite", "data", "identify", "validate", "calibrate", "control", "code", "fleet", "runs")
+STEPS = (
+    "start",
+    "robot",
+    "excite",
+    "data",
+    "identify",
+    "validate",
+    "calibrate",
+    "wrench",
+    "control",
+    "code",
+    "fleet",
+    "runs",
+)
 PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
-ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
+ROBOTLESS = ("propose", "wrench", "fleet")  # kinds that need none: headers, orientations of a sensor, records
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
 NOT_CURRENT = "NOT-CURRENT.txt"  # in an archive of a result of another robot, campaign or file
 PAUSE, ALIVE = 0.05, 10.0  # s between two looks at a job, and between two signs of life
@@ -66,12 +80,17 @@ MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404
 def studio(folder: str | Path, *, door: Door | None = None, limits: JobLimits | None = None) -> Doorkeeper:
     """Application on a folder, with access control."""
     own = door or Door()
-    return Doorkeeper(application(folder, limits=limits, largest=own.largest), own)
+    return Doorkeeper(application(folder, limits=limits, largest=own.largest, is_here=bool(own.hosts)), own)
 
 
-def application(folder: str | Path, *, limits: JobLimits | None = None, largest: int = Door.largest) -> FastAPI:
-    """Application on a folder; largest: size limit of an upload [bytes], shown in the page."""
-    project = Project(folder)
+def application(
+    folder: str | Path, *, limits: JobLimits | None = None, largest: int = Door.largest, is_here: bool = True
+) -> FastAPI:
+    """Application on a folder; largest: size limit of an upload [bytes], shown in the page.
+
+    is_here: only this machine can reach it; recent projects are then offered.
+    """
+    project, others = Project(folder), OpenedStudios()
     jobs = Jobs(project, limits)
 
     @asynccontextmanager
@@ -79,6 +98,7 @@ def application(folder: str | Path, *, limits: JobLimits | None = None, largest:
         await run_in_threadpool(begin_loading)
         yield
         await run_in_threadpool(jobs.close)
+        await run_in_threadpool(others.close)
 
     app = FastAPI(
         title="minertia studio", version=__version__, docs_url=None, redoc_url=None,
@@ -87,6 +107,7 @@ def application(folder: str | Path, *, limits: JobLimits | None = None, largest:
     app.state.jobs = jobs
     _add_errors(app)
     _add_project(app, project, jobs, largest)
+    _add_recent(app, project, others if is_here else None)
     _add_jobs(app, project, jobs)
     _add_results(app, project, jobs)
     _add_numbers(app, jobs)
@@ -173,6 +194,20 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
             async for part in request.stream():
                 await run_in_threadpool(file.write, part)
         return (await run_in_threadpool(upload.close)).to_dict()
+
+
+def _add_recent(app: FastAPI, project: Project, others: OpenedStudios | None) -> None:
+    @app.get("/api/recent")
+    def get_recent() -> dict[str, Any]:
+        """Other projects that this user had open last; none for pages of other machines."""
+        return {"projects": [] if others is None else recent_projects(project.folder)}
+
+    @app.post("/api/recent/{key}")
+    def post_recent(key: Key) -> dict[str, Any]:
+        """Open the studio on a recent project; returns its address."""
+        if others is None:
+            raise HTTPException(404, "recent projects are opened on the machine of the studio only")
+        return {"address": others.open(key)}
 
 
 def _add_files(app: FastAPI, project: Project) -> None:

@@ -24,6 +24,7 @@ from minertia.studio.options import (
     RehearseJob,
     RobotJob,
     ValidateJob,
+    WrenchJob,
     read_job,
 )
 from minertia.studio.project import CAMPAIGN, ProjectFile
@@ -212,16 +213,34 @@ def _calibrate(work: JobWork, asked: CalibrateJob) -> tuple[dict[str, Any], str]
     from minertia.identification.logs.options import ColumnMap
     from minertia.robot.files import read_robot
 
-    fitted, unseen = (
-        [work.project.file(key, "log").path for key in keys] for keys in (asked.measurements, asked.validate)
-    )
-    if not fitted:
-        raise InputError("choose files of measurements to fit first")
+    fitted, unseen = _measured(work, asked)
     columns = ColumnMap(angle=asked.angle, length=asked.length)
     robot = read_robot(work.robot_name)
     campaign = Campaign(robot, fitted, unseen, columns=columns, measures=asked.measure, calibration=asked.calibration)
     view, sentence = _identified(work, campaign)
     return view | {"campaign": None}, sentence
+
+
+def _wrench(work: JobWork, asked: WrenchJob) -> tuple[dict[str, Any], str]:
+    """Identify the tool on a force/torque sensor; without a robot the files contain the sensor's orientation."""
+    from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.logs.options import ColumnMap
+    from minertia.identification.weigh import sensor_alone
+    from minertia.robot.files import read_robot
+
+    fitted, unseen = _measured(work, asked)
+    robot = read_robot(work.robot_name) if work.made_of.get("robot") else sensor_alone()
+    campaign = Campaign(robot, fitted, unseen, columns=ColumnMap(angle=asked.angle), wrench=asked.wrench)
+    view, sentence = _identified(work, campaign)
+    return view | {"campaign": None}, sentence
+
+
+def _measured(work: JobWork, asked: CalibrateJob | WrenchJob) -> list[list[Path]]:
+    """Measurement files to fit, and those for validation."""
+    found = [[work.project.file(key, "log").path for key in keys] for keys in (asked.measurements, asked.validate)]
+    if not found[0]:
+        raise InputError("choose files of measurements to fit first")
+    return found
 
 
 def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]:
@@ -438,6 +457,7 @@ KINDS: dict[str, Callable[[JobWork, Any], tuple[dict[str, Any], str]]] = {
     "identify": _identify,
     "validate": _validate,
     "calibrate": _calibrate,
+    "wrench": _wrench,
     "excite": _excite,
     "generate": _generate,
     "rehearse": _rehearse,

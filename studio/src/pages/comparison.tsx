@@ -1,18 +1,19 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Facts, percent, shown, units } from "../parts/bits";
-import { gradeOf } from "../parts/efforts";
+import { EffortsOfSome, gradeOf, LogChoice, measureOf, useLogs } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
 import { DataTable, numbers } from "../parts/table";
-import type { ResidualsData, VerdictData } from "../types";
+import type { JudgedLog, MeasureData, ResidualsData, VerdictData } from "../types";
 import { Document, type PageData } from "./shell";
 
 interface Side { value: number; deviation: number; interval: [number, number]; class: string }
 interface Compared { name: string; first: Side | null; second: Side | null; apart: number | null; p: number | null; differs: boolean }
 interface ModelData { title: string; estimator: string | null; count: number | null; condition: number | null; training: ResidualsData | null; validation: ResidualsData[] | null; verdict: VerdictData | null; effects: string[]; physical: boolean }
-interface ComparisonView { robot: string; models: [ModelData, ModelData]; parameters: Compared[]; sentences: string[]; settings: Record<string, [string, string]>; units: Record<string, string> }
+interface ComparisonView { robot: string; models: [ModelData, ModelData]; parameters: Compared[]; sentences: string[]; settings: Record<string, [string, string]>; units: Record<string, string>; measure: MeasureData; joints: string[]; logs: JudgedLog[][] }
 
 export function ComparisonPage({ data }: { data: PageData<ComparisonView> }) {
   const { view } = data;
+  const drawn = view.logs.length > 0 && view.logs[0].some((log) => log.t.length > 0);
   const both = view.parameters.filter((p) => p.first && p.second), settings = Object.entries(view.settings);
   return (
     <Document
@@ -36,8 +37,10 @@ export function ComparisonPage({ data }: { data: PageData<ComparisonView> }) {
         </>
       }
       parts={[
-        { id: "values", title: "Values", body: <ValuesOfTwo view={view} /> },
+        view.logs.length > 0 && { id: "residuals", title: `Residual over ${measureOf(view).word}, predicted`, body: <ResidualsOfTwo view={view} /> },
+        drawn && { id: "efforts", title: `${measureOf(view).curves} as both predict them`, body: <CurvesOfTwo view={view} /> },
         { id: "models", title: "Models", body: <Models models={view.models} /> },
+        { id: "values", title: "Values", body: <ValuesOfTwo view={view} /> },
         settings.length > 0 && {
           id: "settings",
           title: "Set differently",
@@ -51,6 +54,35 @@ export function ComparisonPage({ data }: { data: PageData<ComparisonView> }) {
 function unseen(model: ModelData): string {
   const all = (model.validation ?? []).map((r) => r.relative).filter((v): v is number => v !== null);
   return all.length ? percent(Math.max(...all)) : "–";
+}
+
+function ResidualsOfTwo({ view }: { view: ComparisonView }) {
+  const rows = view.logs[0].flatMap((_, k) =>
+    view.logs.map((own, m) => ({
+      key: `${k} ${m}`,
+      cells: [m === 0 ? own[k].log : <span className="hidden">{own[k].log}</span>, view.models[m].title, percent(own[k].residual.relative), ...own[k].residual.per_joint.map((joint) => <span title={`rmse ${shown(joint.rmse)}`}>{percent(joint.relative)}</span>)],
+    })),
+  );
+  return (
+    <>
+      <p className="soft">{measureOf(view).about} Nothing was fitted to these logs here.</p>
+      <DataTable label="Residuals of both models by log and output" columns={["log", "model", numbers("all"), ...view.joints.map(numbers)]} rows={rows} />
+    </>
+  );
+}
+
+function CurvesOfTwo({ view }: { view: ComparisonView }) {
+  const [log, options, chosen, choose] = useLogs(view.logs[0]);
+  const titles = useMemo(() => view.models.map((m) => m.title), [view]);
+  const both = useMemo(() => (log ? view.logs.map((own) => own[view.logs[0].indexOf(log)]) : []), [log, view]);
+  return (
+    <>
+      <div className="bar">
+        <LogChoice options={options} value={chosen} onChange={choose} />
+      </div>
+      <EffortsOfSome logs={both} titles={titles} joints={view.joints} group="efforts" />
+    </>
+  );
 }
 
 function ValuesOfTwo({ view }: { view: ComparisonView }) {

@@ -1,4 +1,4 @@
-import { Facts, shown, units } from "../parts/bits";
+import { Facts, percent, shown, units } from "../parts/bits";
 import { DataTable, numbers } from "../parts/table";
 import { Interval } from "../parts/values";
 import { Document, type PageData, told } from "./shell";
@@ -22,6 +22,7 @@ interface PayloadView {
   fields: Record<string, Record<string, unknown>>;
   fields_frame: string | null;
   no_fields: string | null;
+  residuals: Record<string, [number, number]>; // of each effort and of all, without and with the load
   logs: string[];
 }
 
@@ -60,6 +61,7 @@ export function PayloadPage({ data }: { data: PageData<PayloadView> }) {
             pairs={[
               ["mass", `${shown(view.mass, 5)} ± ${shown(WIDE * view.mass_deviation, 2)} kg (95 % interval)`],
               ["centre of mass", `(${view.com.map((v) => shown(v, 3)).join(", ")}) m`],
+              ["residual, with the load", percent(view.residuals.all?.[1])],
               ["physically consistent", view.physical ? "yes" : "no"],
               ["logs", view.logs.join(", ") || "–"],
             ]}
@@ -73,6 +75,7 @@ export function PayloadPage({ data }: { data: PageData<PayloadView> }) {
         </>
       }
       parts={[
+        { id: "residuals", title: "Residual over effort", body: <Residuals of={view.residuals} /> },
         { id: "load", title: "Mass, centre and inertia", body: <MeasuredTable label="Mass, centre and inertia" rows={rows} /> },
         told("unexcited", "Not excited", Object.values(view.not_excited)),
         {
@@ -99,6 +102,16 @@ export function PayloadPage({ data }: { data: PageData<PayloadView> }) {
         },
       ]}
     />
+  );
+}
+
+/** What the robot alone, and the robot with the load, leave of the efforts of the loaded logs. */
+function Residuals({ of }: { of: PayloadView["residuals"] }) {
+  return (
+    <>
+      <p className="soft">Norm of the residual over norm of the effort in the logs with the load, filtered as for the fit.</p>
+      <DataTable label="Residual over effort" columns={["", numbers("robot alone"), numbers("with the load")]} rows={Object.entries(of).map(([name, pair]) => ({ key: name, cells: [<span className="whole">{name === "all" ? "all joints" : name}</span>, ...pair.map((value) => percent(value))] }))} />
+    </>
   );
 }
 

@@ -4,6 +4,7 @@ import type { Changes, Table } from "../types";
 import { CheckField, NumberField, SelectField, TextField } from "./bits";
 
 export interface OptionData {
+  label?: string;
   help: string;
   unit: string;
   type: string;
@@ -23,10 +24,14 @@ export function Fields({ options, values, set }: { options: Readonly<Record<stri
   return (
     <div className="fields wide">
       {Object.entries(options).map(([key, one]) => {
-        const label = key.replaceAll("_", " ");
+        const label = one.label ?? key.replaceAll("_", " ");
         const value = values[key] ?? one.default;
         if (one.type === "flag") return <span key={key} title={one.help}><CheckField label={label} value={value === true} onChange={(on) => set(key, on)} /></span>;
-        if (one.type === "choice") return <span key={key} title={one.help}><SelectField label={label} value={String(value ?? "")} options={[...(one.choices ?? [])]} names={one.titles} onChange={(chosen) => set(key, chosen)} /></span>;
+        if (one.type === "choice") {
+          const isNamed = one.choices?.includes(one.otherwise ?? ""); // what applies without a choice may be one of them
+          const open: Record<string, string> = one.default === null && !isNamed ? { "": one.otherwise ?? "chosen" } : {};
+          return <span key={key} title={one.help}><SelectField label={label} value={String(value ?? (isNamed ? one.otherwise : ""))} options={[...Object.keys(open), ...(one.choices ?? [])]} names={{ ...open, ...one.titles }} onChange={(chosen) => set(key, chosen || null)} /></span>;
+        }
         if (one.type === "choices") {
           const chosen = Array.isArray(value) ? (value as string[]) : [];
           return (

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import {
   AxesHelper, Box3, BoxGeometry, BufferGeometry, ConeGeometry, CylinderGeometry, DirectionalLight, DoubleSide, GridHelper, Group,
-  Color, HemisphereLight, InstancedMesh, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Object3D,
+  Color, Float32BufferAttribute, HemisphereLight, InstancedMesh, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Object3D,
   PerspectiveCamera, PlaneGeometry, Quaternion, Raycaster, Scene as ThreeScene, SphereGeometry, Vector2, Vector3,
   WebGLRenderer,
 } from "three";
@@ -47,6 +47,7 @@ export const PRESETS: Record<string, Vector3> = {
 
 const UP = new Vector3(0, 1, 0);
 const REST = 300; // ms without a change before a picture is drawn finely
+const MANY = 20; // joints from which round shapes have fewer edges, so that a picture has no more of them
 const GLASS = 0.28; // opacity of transparent shapes
 const FILLED = 0.92; // part of the picture that the robot may fill
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
@@ -83,6 +84,13 @@ export function poses(robot: RobotData, q: number[]): Matrix4[] {
 
 const placed = (point: number[], pose: Matrix4) => new Vector3(point[0], point[1], point[2]).applyMatrix4(pose);
 
+/** Where one copy of a shape is. */
+function copied(mesh: InstancedMesh, k: number): Matrix4 {
+  const found = new Matrix4();
+  mesh.getMatrixAt(k, found);
+  return found;
+}
+
 /** Whether no graphics processor draws: then smooth edges in every picture would take half of the time of a motion. */
 function isSoftware(): boolean {
   const probe = document.createElement("canvas").getContext("webgl2");
@@ -99,7 +107,12 @@ class View {
   renderer: WebGLRenderer;
   controls: OrbitControls;
   joints: Group[] = [];
-  capsules: { capsule: Capsule; group: Group; thin: boolean }[] = [];
+  capsules: { capsule: Capsule; group: Group }[] = []; // for distances
+  links: Capsule[] = []; // of links without shapes
+  tubes: InstancedMesh;
+  balls: InstancedMesh; // two of each link
+  hinges: InstancedMesh[] = []; // axes of joints, those that turn and those that slide
+  triads: LineSegments;
   parts: { joint: number | null; material: MeshStandardMaterial }[] = [];
   frames: Object3D[] = [];
   masses: Object3D[] = [];
@@ -109,7 +122,6 @@ class View {
   arrows = new Group();
   trail = new Group();
   bones = new LineSegments(new BufferGeometry(), new LineBasicMaterial({ color: colour("--joint") }));
-  axes: { joint: number; material: MeshStandardMaterial }[] = [];
   framed: { points: Vector3[]; from: Vector3 } | null = null; // what the picture is filled with, until it is turned
   size = 1;
   wanted = 0;
@@ -130,13 +142,36 @@ class View {
     const sun = new DirectionalLight(0xffffff, 1.9);
     sun.position.set(2, -3, 5);
     this.scene.add(sun);
+    const drawn = new Set(drawing.bodies.map((b) => b.joint));
+    this.links = drawing.capsules.filter((capsule) => !drawn.has(capsule.joint));
+    const material = this.material(null), owners = this.links.map(({ joint }) => joint);
+    material.color.set("#fff"); // each copy has its own colour
+    this.tubes = this.copies(new CylinderGeometry(1, 1, 1, this.edges(28), 1, true), material, owners);
+    this.balls = this.copies(new SphereGeometry(1, this.edges(24), this.edges(16)), material, owners.flatMap((joint) => [joint, joint]));
+    this.triads = new LineSegments(new BufferGeometry(), new LineBasicMaterial({ vertexColors: true, depthTest: false }));
     this.build();
+  }
+
+  /** One mesh for all shapes of a kind: a picture then takes as long for many joints as for few. */
+  copies(geometry: BufferGeometry, material: MeshStandardMaterial, owners: (number | null)[]): InstancedMesh {
+    const made = new InstancedMesh(geometry, material, owners.length);
+    made.userData.joints = owners;
+    made.frustumCulled = false;
+    if (!owners.length) return made;
+    this.solids.push(made);
+    this.scene.add(made);
+    return made;
   }
 
   material(joint: number | null): MeshStandardMaterial {
     const made = new MeshStandardMaterial({ color: colour(joint === null ? "--link-base" : "--link"), roughness: 0.62, metalness: 0.08 });
     this.parts.push({ joint, material: made });
     return made;
+  }
+
+  /** Edges of a round shape; fewer on robots of many joints, whose links are small. */
+  edges(usual: number): number {
+    return Math.max(6, Math.round(usual * Math.min(1, MANY / this.robot.joints.length)));
   }
 
   build() {
@@ -149,13 +184,9 @@ class View {
     });
     const reach = poses(robot, drawing.start).map((m) => new Vector3().setFromMatrixPosition(m).length());
     this.size = Math.max(0.1, ...reach, ...drawing.frames.map((f) => Math.hypot(...(f.position as [number, number, number]))));
-    const drawn = new Set(drawing.bodies.map((b) => b.joint));
     drawing.bodies.forEach((body) => this.addBody(body));
-    drawing.capsules.forEach((capsule) => {
-      this.addCapsule(capsule, false);
-      if (!drawn.has(capsule.joint)) this.addCapsule(capsule, true);
-    });
-    robot.joints.forEach((joint, j) => this.addAxis(j, joint.kind));
+    drawing.capsules.forEach((capsule) => this.addCapsule(capsule));
+    this.addAxes();
     drawing.masses.forEach((mass, j) => mass && this.addMass(j, mass.mass, mass.centre));
     const base = new AxesHelper(0.16 * this.size);
     this.frames.push(base);
@@ -178,8 +209,8 @@ class View {
       const size = body.size ?? [0.01];
       const geometry =
         body.kind === "box" ? new BoxGeometry(2 * size[0], 2 * size[1], 2 * size[2])
-        : body.kind === "sphere" ? new SphereGeometry(size[0], 28, 18)
-        : new CylinderGeometry(size[0], size[0], 2 * size[1], 32);
+        : body.kind === "sphere" ? new SphereGeometry(size[0], this.edges(28), this.edges(18))
+        : new CylinderGeometry(size[0], size[0], 2 * size[1], this.edges(32));
       if (body.kind === "cylinder" || body.kind === "capsule") geometry.rotateX(Math.PI / 2);
       mesh = new Mesh(geometry, material);
       mesh.applyMatrix4(matrix(body.R!, body.p!));
@@ -189,35 +220,36 @@ class View {
     (body.joint === null ? this.scene : this.joints[body.joint]).add(mesh);
   }
 
-  addCapsule(capsule: Capsule, thin: boolean) {
-    const group = new Group();
-    const material = thin
-      ? this.material(capsule.joint)
-      : new MeshBasicMaterial({ color: colour("--accent"), transparent: true, opacity: 0.16, depthWrite: false });
-    const ends = [0, 1].map(() => new Mesh(new SphereGeometry(1, 24, 16), material));
-    const rod = new Mesh(new CylinderGeometry(1, 1, 1, 28, 1, true), material);
-    group.add(rod, ...ends);
-    group.children.forEach((child) => (child.userData.joint = capsule.joint));
-    if (thin) this.solids.push(...group.children);
-    this.capsules.push({ capsule, group, thin });
+  addCapsule(capsule: Capsule) {
+    const group = new Group(), material = new MeshBasicMaterial({ color: colour("--accent"), transparent: true, opacity: 0.16, depthWrite: false });
+    group.add(new Mesh(this.tubes.geometry, material), ...[0, 1].map(() => new Mesh(this.balls.geometry, material)));
+    group.children.forEach((part) => (part.matrixAutoUpdate = false));
+    this.capsules.push({ capsule, group });
     this.scene.add(group);
   }
 
-  addAxis(j: number, kind: string) {
-    const r = 0.028 * this.size;
-    const geometry = kind === "prismatic" ? new BoxGeometry(1.8 * r, 1.8 * r, 3.4 * r) : new CylinderGeometry(r, r, 3 * r, 28);
-    if (kind !== "prismatic") geometry.rotateX(Math.PI / 2);
-    const material = new MeshStandardMaterial({ color: colour("--joint"), roughness: 0.5 });
-    this.axes.push({ joint: j, material });
-    const mesh = new Mesh(geometry, material);
-    mesh.userData.joint = j;
-    this.joints[j].add(mesh);
-    this.solids.push(mesh);
-    const axes = new AxesHelper(0.11 * this.size);
-    (axes.material as LineBasicMaterial).depthTest = false;
-    axes.renderOrder = 2;
-    this.frames.push(axes);
-    this.joints[j].add(axes);
+  /** Median distance between neighbouring joints that are apart: on long chains axes as large as usual would hide the links. */
+  spacing(): number {
+    const found = this.robot.joints.map((joint) => Math.hypot(...(joint.position_value as [number, number, number]))).filter((d) => d > 1e-3 * this.size).sort((a, b) => a - b);
+    return found[found.length >> 1] ?? this.size;
+  }
+
+  addAxes() {
+    const apart = this.spacing(), r = Math.min(0.028 * this.size, 0.3 * apart), length = Math.min(0.11 * this.size, apart);
+    const turning = new CylinderGeometry(r, r, 3 * r, this.edges(28)).rotateX(Math.PI / 2), sliding = new BoxGeometry(1.8 * r, 1.8 * r, 3.4 * r);
+    for (const [geometry, slides] of [[turning, false], [sliding, true]] as const) {
+      const owners = this.robot.joints.map((_, j) => j).filter((j) => (this.robot.joints[j].kind === "prismatic") === slides);
+      this.hinges.push(this.copies(geometry, new MeshStandardMaterial({ roughness: 0.5 }), owners));
+    }
+    const ends = [new Vector3(length, 0, 0), new Vector3(0, length, 0), new Vector3(0, 0, length)], none = new Vector3();
+    this.triads.geometry.setFromPoints(this.robot.joints.flatMap(() => ends.flatMap(() => [none, none])));
+    const colours = this.robot.joints.flatMap(() => ends.flatMap((_, k) => [0, 1].flatMap(() => [0, 1, 2].map((c) => Number(c === k)))));
+    this.triads.geometry.setAttribute("color", new Float32BufferAttribute(colours, 3));
+    this.triads.userData.ends = ends;
+    this.triads.renderOrder = 2;
+    this.triads.frustumCulled = false;
+    this.frames.push(this.triads);
+    this.scene.add(this.triads);
   }
 
   addMass(j: number, mass: number, centre: number[]) {
@@ -240,20 +272,42 @@ class View {
       const v = new Vector3(point.p[0], point.p[1], point.p[2]);
       return point.joint === null ? v : v.applyMatrix4(all[point.joint]);
     };
-    for (const { capsule, group, thin } of this.capsules) {
-      const a = world(capsule.a), b = world(capsule.b), along = b.clone().sub(a), length = along.length();
-      const r = capsule.radius * (thin && capsule.by_frames ? 0.62 : 1);
-      const [rod, one, two] = group.children;
-      rod.visible = length > 1e-6;
-      rod.position.copy(a).addScaledVector(along, 0.5);
-      if (length > 1e-6) rod.quaternion.copy(new Quaternion().setFromUnitVectors(UP, along.clone().normalize()));
-      rod.scale.set(r, length, r);
-      one.position.copy(a);
-      two.position.copy(b);
-      one.scale.setScalar(r);
-      two.scale.setScalar(r);
-    }
+    for (const { capsule, group } of this.capsules)
+      this.stretched(capsule, 1, world).forEach((m, k) => {
+        group.children[k].matrix.copy(m);
+        group.children[k].matrixWorldNeedsUpdate = true;
+      });
+    this.links.forEach((capsule, k) => {
+      const [tube, ...ends] = this.stretched(capsule, capsule.by_frames ? 0.62 : 1, world);
+      this.tubes.setMatrixAt(k, tube);
+      ends.forEach((end, m) => this.balls.setMatrixAt(2 * k + m, end));
+    });
+    for (const mesh of this.hinges) (mesh.userData.joints as number[]).forEach((j, k) => mesh.setMatrixAt(k, all[j]));
+    for (const mesh of [this.tubes, this.balls, ...this.hinges]) mesh.instanceMatrix.needsUpdate = true;
+    this.orient(all);
     if (this.bones.visible) this.bones.geometry.setFromPoints(this.lines(all));
+  }
+
+  /** Where the tube of a capsule and its two ends are. */
+  stretched(capsule: Capsule, scale: number, world: (point: Capsule["a"]) => Vector3): Matrix4[] {
+    const a = world(capsule.a), b = world(capsule.b), along = b.clone().sub(a), length = along.length(), r = capsule.radius * scale;
+    const turn = new Quaternion(), round = new Vector3(r, r, r);
+    if (length > 1e-6) turn.setFromUnitVectors(UP, along.clone().normalize());
+    const tube = new Matrix4().compose(a.clone().addScaledVector(along, 0.5), turn, length > 1e-6 ? new Vector3(r, length, r) : new Vector3(1e-9, 1e-9, 1e-9));
+    return [tube, ...[a, b].map((end) => new Matrix4().compose(end, new Quaternion(), round))];
+  }
+
+  /** Axes of all joints, as the lines of one mesh. */
+  orient(all: Matrix4[]) {
+    const place = this.triads.geometry.getAttribute("position"), ends = this.triads.userData.ends as Vector3[], point = new Vector3();
+    all.forEach((m, j) =>
+      ends.forEach((end, k) => {
+        place.setXYZ(6 * j + 2 * k, m.elements[12], m.elements[13], m.elements[14]);
+        point.copy(end).applyMatrix4(m);
+        place.setXYZ(6 * j + 2 * k + 1, point.x, point.y, point.z);
+      }),
+    );
+    place.needsUpdate = true;
   }
 
   /** Lines from joint to joint, and to named frames, in one posture. */
@@ -332,14 +386,23 @@ class View {
 
   light(lit: Set<number>, paint: (number | null)[]) {
     const full = new Color(colour("--residual"));
+    const tint = (joint: number | null, usual: string) => (joint !== null && lit.has(joint) ? new Color(colour("--lit")) : new Color(colour(usual)).lerp(full, joint === null ? 0 : (paint[joint] ?? 0)));
+    for (const mesh of [this.tubes, this.balls]) this.tinted(mesh, (joint) => tint(joint, joint === null ? "--link-base" : "--link"));
+    for (const mesh of this.hinges) this.tinted(mesh, (joint) => new Color(colour("--joint")).lerp(full, paint[joint ?? 0] ?? 0));
     for (const { joint, material } of this.parts) {
+      if (material === this.tubes.material) continue;
       const on = joint !== null && lit.has(joint);
       material.color.set(colour(on ? "--lit" : joint === null ? "--link-base" : "--link"));
       if (!on && joint !== null) material.color.lerp(full, paint[joint] ?? 0);
       material.emissive.set(on ? colour("--lit") : "#000");
       material.emissiveIntensity = on ? 0.35 : 0;
     }
-    for (const { joint, material } of this.axes) material.color.set(colour("--joint")).lerp(full, paint[joint] ?? 0);
+  }
+
+  /** Colour each copy of a shape. */
+  tinted(mesh: InstancedMesh, of: (joint: number | null) => Color) {
+    (mesh.userData.joints as (number | null)[]).forEach((joint, k) => mesh.setColorAt(k, of(joint)));
+    if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
   }
 
   /** Links as they are, as glass, or as lines from joint to joint. */
@@ -357,7 +420,7 @@ class View {
   show(frames: boolean, masses: boolean, capsules: boolean) {
     this.frames.forEach((f) => (f.visible = frames));
     this.masses.forEach((m) => (m.visible = masses));
-    this.capsules.filter((c) => !c.thin).forEach((c) => (c.group.visible = capsules));
+    this.capsules.forEach((c) => (c.group.visible = capsules));
   }
 
   /** Corners of all shapes in some postures, and places around them. */
@@ -369,7 +432,8 @@ class View {
       for (const solid of this.solids as Mesh[]) {
         if (!solid.geometry.boundingBox) solid.geometry.computeBoundingBox();
         const { min, max } = solid.geometry.boundingBox as Box3;
-        for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) found.push(new Vector3(x, y, z).applyMatrix4(solid.matrixWorld));
+        const places = solid instanceof InstancedMesh ? Array.from({ length: solid.count }, (_, k) => copied(solid, k)) : [solid.matrixWorld];
+        for (const m of places) for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) found.push(new Vector3(x, y, z).applyMatrix4(m));
       }
     }
     return found;
@@ -449,8 +513,11 @@ class View {
     const box = this.canvas.getBoundingClientRect();
     const ray = new Raycaster();
     ray.setFromCamera(new Vector2((2 * (x - box.left)) / box.width - 1, 1 - (2 * (y - box.top)) / box.height), this.camera);
+    for (const solid of this.solids) if (solid instanceof InstancedMesh) solid.computeBoundingSphere(); // of this posture
     const hit = ray.intersectObjects(this.solids, false)[0];
-    return hit ? ((hit.object.userData.joint as number | null) ?? null) : null;
+    if (!hit) return null;
+    const { joint, joints } = hit.object.userData as { joint?: number | null; joints?: (number | null)[] };
+    return (joints ? joints[hit.instanceId ?? 0] : joint) ?? null;
   }
 
   dispose() {

@@ -203,7 +203,7 @@ function Mapping({ proposal, again }: { proposal: ProposeView | null; again: () 
     setColumns({ [signal]: next.every((n) => !n) ? null : next });
   };
   return (
-    <Panel title="Columns" tools={<span className="soft">{conflict ? "not written" : saving ? "writing campaign.toml …" : "in campaign.toml"}</span>}>
+    <Panel title="Columns" tools={<span className="soft">{conflict ? "not written" : saving ? "saving …" : "saved"}</span>}>
       <div className="fields">
         {columns.rate_hz !== undefined || !columns.t ? (
           <NumberField label="rate" unit="Hz" value={typeof columns.rate_hz === "number" ? columns.rate_hz : null} onChange={(v) => setColumns({ rate_hz: v })} />

@@ -16,7 +16,7 @@ export default function FleetStep() {
   const job = latest(project, "fleet");
   const done = project.jobs.find((one) => one.kind === "fleet" && one.state === "done" && one.settings.store === chosen);
   const view = useView<FleetView>(done);
-  if (!project.stores.length) return <Empty>There is no store of a fleet in this folder; make one with `minertia fleet add`.</Empty>;
+  if (!project.stores.length) return <Empty>There is no store of a fleet in this folder yet. Logs of several robots and days make one; the page Fleets of the documentation says how.</Empty>;
   return (
     <>
       <div className="bar">

@@ -60,7 +60,7 @@ export default function IdentifyStep() {
           />
           {Object.keys(command).length > 0 && (
             <p className="soft">
-              Commands instead of efforts: the position servos are fitted as [command] in campaign.toml says (
+              Commands instead of efforts: the position servos are fitted with these settings (
               {Object.entries(command)
                 .map(([key, value]) => `${key} ${String(value)}`)
                 .join(", ")}
@@ -94,7 +94,7 @@ export default function IdentifyStep() {
               Check only
             </button>
             <span className="soft">
-              {conflict ? "not written" : saving ? "writing campaign.toml …" : project.check ? "checked: nothing stands against it" : check?.state === "running" ? "checking …" : check ? "not checked as it stands now" : "not checked yet"}
+              {conflict ? "not written" : saving ? "saving …" : project.check ? "checked: nothing stands against it" : check?.state === "running" ? "checking …" : check ? "not checked as it stands now" : "not checked yet"}
             </span>
           </div>
         </Panel>

@@ -1,7 +1,8 @@
-import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useState } from "react";
+import { Fragment, type KeyboardEvent, memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { putRobot } from "../api";
 import { CheckField, DropZone, Empty, Facts, JobLine, Panel, Scroll, shown, units } from "../parts/bits";
 import { MESHES, receivedRobot } from "../parts/files";
+import { useLook } from "../parts/look";
 import { ParameterName, Relation } from "../parts/names";
 import { ClassGrid, Sliders } from "../parts/robot";
 import { Stage } from "../parts/stage";
@@ -9,6 +10,7 @@ import { LONG, Rows } from "../parts/window";
 import { useRobotView, useStudio } from "../studio";
 import type { BaseView, NoteData, RobotView } from "../types";
 
+const MARKS = ["frames", "centres-of-mass", "capsules"]; // drawn on the robot
 const ENDINGS = [".urdf,.xml,.mjcf,.par,.toml", ...MESHES].join();
 
 export default function RobotStep() {
@@ -93,11 +95,12 @@ function Choose() {
 function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; friction: boolean }) {
   const { run } = useStudio();
   const { robot, drawing, notes, base } = view;
-  const [q, setQ] = useState(drawing.start);
+  const [q, setQ] = usePosture(drawing.start);
   const [lit, setLit] = useState<Set<number>>(new Set());
   const [pointed, setPointed] = useState<number | null>(null);
-  const [show, setShow] = useState({ frames: true, masses: false, capsules: false });
-  useEffect(() => setQ(drawing.start), [drawing]);
+  const [marks, setMarks] = useLook("marks", "frames");
+  const shows = (mark: string) => marks.split(" ").includes(mark);
+  const mark = (name: string) => <CheckField label={name.replaceAll("-", " ")} value={shows(name)} onChange={(on) => setMarks(MARKS.filter((own) => (own === name ? on : shows(own))).join(" "))} />;
 
   const all = useMemo(() => (pointed === null ? lit : new Set([...lit, pointed])), [lit, pointed]);
   const light = useCallback((links: number[] | null) => setLit(new Set((links ?? []).map((link) => link - 1))), []);
@@ -113,17 +116,17 @@ function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; f
             drawing={drawing}
             q={q}
             lit={all}
-            showFrames={show.frames}
-            showMasses={show.masses}
-            showCapsules={show.capsules}
+            showFrames={shows("frames")}
+            showMasses={shows("centres-of-mass")}
+            showCapsules={shows("capsules")}
             onLink={setPointed}
             label={`${robot.robot} in three dimensions; drag to turn`}
             words={link ? `${link.number} · ${link.link ?? link.name}` : "drag to turn, scroll to zoom"}
           >
-            <CheckField label="frames" value={show.frames} onChange={(frames) => setShow({ ...show, frames })} />
-            <CheckField label="centres of mass" value={show.masses} onChange={(masses) => setShow({ ...show, masses })} />
-            <CheckField label="capsules" value={show.capsules} onChange={(capsules) => setShow({ ...show, capsules })} />
-            <button type="button" className="plain" onClick={() => setQ(drawing.start)}>
+            {MARKS.map((name) => (
+              <Fragment key={name}>{mark(name)}</Fragment>
+            ))}
+            <button type="button" className="plain" onClick={() => setQ(null)}>
               Reset posture
             </button>
           </Stage>
@@ -193,6 +196,22 @@ function Known({ view, rotors, friction }: { view: RobotView; rotors: boolean; f
       </div>
     </div>
   );
+}
+
+/** The posture that is shown, in the address unless it is the first one; null sets that one again. */
+function usePosture(start: number[]): [number[], (q: number[] | null) => void] {
+  const [written, setWritten] = useLook("posture", "");
+  const q = useMemo(() => {
+    const found = written.split(" ").map(Number);
+    return written && found.length === start.length && found.every(Number.isFinite) ? found : start;
+  }, [written, start]);
+  const set = useCallback((to: number[] | null) => setWritten(to?.map((value) => String(Number(value.toFixed(4)))).join(" ") ?? ""), [setWritten]);
+  const own = start.join(" "), first = useRef(own);
+  useEffect(() => {
+    if (first.current !== own) set(null); // of another robot
+    first.current = own;
+  }, [own, set]);
+  return [q, set];
 }
 
 /** "2 four-bar, 1 general". */

@@ -8,8 +8,9 @@ import { ParameterName } from "../parts/names";
 import { useEditing, useStudio } from "../studio";
 import type { Effect, FitView, Job, JudgedLog, RunSummary } from "../types";
 
-const WORDS: Record<string, string> = { identify: "identification", calibrate: "calibration", excite: "trajectory", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
-const PLACE: Record<string, string> = { identify: "/validate", calibrate: "/calibrate", excite: "/excite", control: "/control" };
+const WORDS: Record<string, string> = { identify: "identification", calibrate: "calibration", wrench: "tool on a sensor", excite: "trajectory", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
+const FITS = ["identify", "calibrate", "wrench"]; // kinds with a verdict
+const PLACE: Record<string, string> = { identify: "/validate", calibrate: "/calibrate", wrench: "/wrench", excite: "/excite", control: "/control" };
 const MOST = 8; // runs side by side: as many as there are colours
 
 const summaryOf = (job: Job) => (job.summary && "robot" in job.summary ? (job.summary as RunSummary) : null);
@@ -40,7 +41,7 @@ export default function RunsStep() {
   const jobs = project.jobs.filter((job) => job.kind in WORDS);
   const [find, setFind] = useLook("find", "");
   const [sort, setSort] = useLook("sort", "-begun");
-  const fits = jobs.filter((job) => (job.kind === "identify" || job.kind === "calibrate") && job.state === "done");
+  const fits = jobs.filter((job) => FITS.includes(job.kind) && job.state === "done");
   const named = path.slice(1).filter((name) => fits.some((job) => job.name === name));
   const picked = path.length > 1 ? named : fits.slice(0, 2).map((job) => job.name).reverse();
   const pick = (names: string[]) => go(`/${["runs", ...(names.length ? names : ["none"])].join("/")}${window.location.search}`);

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { getJob, getRobots, putRobot } from "../api";
+import { getJob, getRecent, getRobots, openRecent, putRobot, type RecentProject } from "../api";
 import { useCampaign } from "../campaign";
 import { DropZone, JobLine, Panel } from "../parts/bits";
 import { taken } from "../parts/files";
@@ -74,12 +74,13 @@ export default function StartStep() {
           <button type="button" disabled={!isEmpty || sampling} onClick={() => void sample()}>
             Run the sample
           </button>
-          {!isEmpty && !sampling && <span className="soft"> in an empty folder: minertia studio sample</span>}
+          {!isEmpty && !sampling && <span className="soft"> only in an empty folder, so that nothing of yours is changed</span>}
           <div style={{ marginTop: ".7rem" }}>
             <JobLine job={sampling ? latest(project, "rehearse") : undefined} what="Simulated recording" />
           </div>
         </Panel>
       </div>
+      <Recent />
       <Panel title="Bundled robots">
         <ul className="gallery">
           {robots.map((robot) => (
@@ -97,6 +98,43 @@ export default function StartStep() {
         </ul>
       </Panel>
     </div>
+  );
+}
+
+/** Other projects that were open last; each opens in a studio of its own. */
+function Recent() {
+  const { say } = useStudio();
+  const [projects, setProjects] = useState<RecentProject[]>([]);
+  const [opening, setOpening] = useState<string | null>(null);
+  useEffect(() => {
+    getRecent().then(({ projects: found }) => setProjects(found), (error: Error) => say(error.message));
+  }, [say]);
+  const open = async (key: string) => {
+    setOpening(key);
+    try {
+      window.location.assign((await openRecent(key)).address);
+    } catch (error) {
+      say((error as Error).message);
+    }
+    setOpening(null);
+  };
+  if (!projects.length) return null;
+  return (
+    <Panel title="Recent projects">
+      <ul className="recent">
+        {projects.map(({ key, name, folder, robot, runs }) => (
+          <li key={key}>
+            <button type="button" disabled={opening !== null} onClick={() => void open(key)}>
+              <b>{name}</b>
+              <small className="soft">
+                {robot ?? "no robot yet"}, {runs === 1 ? "1 run" : `${runs} runs`}
+              </small>
+              <small className="soft">{opening === key ? "opening …" : folder}</small>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Panel>
   );
 }
 

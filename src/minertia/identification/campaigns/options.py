@@ -144,16 +144,20 @@ FORMAT = 1  # of campaign files
 class Repairs(Declared):
     """Repairs of logs; standstill, where friction is not defined, is removed for fitting and evaluation."""
 
-    stamps: bool = option(True, "Drop samples whose time stamp repeats or decreases.")
+    stamps: bool = option(
+        True, "Drop samples whose time stamp repeats or decreases.", label="drop repeated time stamps"
+    )
     resample: bool = option(
         True,
         "Resample non-uniform time stamps to a uniform rate: positions by a cubic spline, other signals "
         "linearly. Gaps of more than 0.25 s are an error.",
+        label="resample to a uniform rate",
     )
     standstill: bool = option(
         True,
         "Remove standstill at both ends, and short moves separate from the rest such as the approach to the "
         "first point. Friction is not defined at rest.",
+        label="remove standstill",
     )
 
 
@@ -377,15 +381,29 @@ class MeasureColumns(Declared):
 
     kind: str = option(help="Kind of measurement.", choices=tuple(k for k, row in MEASURED.items() if row.in_files))
     name: str = option("", "Name of the target in the results.", otherwise="its number")
-    at: Sequence[str] = option((), "Columns of the measured point, direction, pixel or distance.")
-    rotation: Sequence[str] = option((), "Columns of the rotation.")
-    rotation_as: str = option("xyzw", "Representation of the rotation.", choices=tuple(ROTATIONS))
-    groups: Sequence[str] = option((), "Columns that group rows: equal entries mean the same point, plane or mark.")
-    of: str | None = option(None, "Column that distinguishes two points whose distance is known.")
-    within: Sequence[str] = option((), "Columns whose entries are equal for the two points of a pair.")
+    at: Sequence[str] = option(
+        (), "Columns of the measured point, direction, pixel or distance.", label="columns of the measurement"
+    )
+    rotation: Sequence[str] = option((), "Columns of the rotation.", label="columns of the rotation")
+    rotation_as: str = option(
+        "xyzw", "Representation of the rotation.", choices=tuple(ROTATIONS), label="rotation given as"
+    )
+    groups: Sequence[str] = option(
+        (), "Columns that group rows: equal entries mean the same point, plane or mark.", label="columns of groups"
+    )
+    of: str | None = option(
+        None, "Column that distinguishes two points whose distance is known.", label="column of the point"
+    )
+    within: Sequence[str] = option(
+        (), "Columns whose entries are equal for the two points of a pair.", label="columns of a pair"
+    )
     apart: float | None = option(None, "Distance between the two points.", unit="m", key="length", above=0)
     camera: Sequence[float] | None = option(
-        None, "Camera intrinsics: focal lengths and principal point fx, fy, cx, cy.", unit="pixels", length=4
+        None,
+        "Camera intrinsics: focal lengths and principal point fx, fy, cx, cy.",
+        unit="pixels",
+        length=4,
+        label="camera intrinsics",
     )
 
 
@@ -398,13 +416,19 @@ class CalibrationOptions(Declared):
         "Groups of corrections to fit, in this order.",
         choices=tuple(LEVELS),
         otherwise="chosen by cross-validation over regions of postures",
+        label="corrections",
     )
-    tip: str | None = option(None, "Link or frame that carries the target.", otherwise="the last link")
-    root: str | None = option(None, "Link or frame where the kinematic chain begins.", otherwise="the ground")
+    tip: str | None = option(
+        None, "Link or frame that carries the target.", otherwise="the last link", label="target carried by"
+    )
+    root: str | None = option(
+        None, "Link or frame where the kinematic chain begins.", otherwise="the ground", label="chain begins at"
+    )
     zeros: str = option(
         "file",
         "Where joint offsets are written: into the robot's frames, or into a table for its controller.",
         choices=("file", "controller"),
+        label="joint offsets go into",
     )
 
     def __post_init__(self) -> None:
@@ -421,36 +445,52 @@ class WrenchOptions(Declared):
         None,
         "Link or frame to which the sensor is attached, placed by the joint positions of the file.",
         otherwise="the orientation in the file, else the last link",
+        label="sensor attached to",
     )
     axes: str | None = option(
         None,
         "Axes of the wrench.",
         choices=("sensor", "base"),
         otherwise="those for which a rigid tool explains the forces",
+        label="axes of the wrench",
     )
     of: str | None = option(
         None,
         "Body on which the wrench acts: `sensor` (the tool's weight, down) or `tool` (the robot's reaction, up).",
         choices=("sensor", "tool"),
         otherwise="that with a positive mass",
+        label="wrench acts on",
     )
     bias: str = option(
         "auto",
         "Sensor bias over the poses: constant, in steps where a column `tare` changes, linear in their order, or a "
         "random walk. `auto` takes the one that predicts held-out poses best.",
         choices=("auto", "constant", "steps", "linear", "walk"),
+        label="bias of the sensor",
     )
-    moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS))
+    moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS), label="unit of moments")
     columns: Sequence[str] | None = option(
-        None, "Columns of force and moment.", length=6, otherwise="fx fy fz tx ty tz, and other common names"
+        None,
+        "Columns of force and moment.",
+        length=6,
+        otherwise="fx fy fz tx ty tz, and other common names",
+        label="columns of force and moment",
     )
-    rotation: Sequence[str] = option((), "Columns of the sensor's orientation in the base.", otherwise="qx qy qz qw")
-    rotation_as: str = option("xyzw", "Representation of the orientation.", choices=tuple(ROTATIONS))
+    rotation: Sequence[str] = option(
+        (),
+        "Columns of the sensor's orientation in the base.",
+        otherwise="qx qy qz qw",
+        label="columns of the orientation",
+    )
+    rotation_as: str = option(
+        "xyzw", "Representation of the orientation.", choices=tuple(ROTATIONS), label="orientation given as"
+    )
     motion: str | None = option(
         None,
         "Whether rows are poses at rest, or samples of a motion whose derivatives are computed.",
         choices=("rest", "moving"),
         otherwise="moving where rows are at most 0.1 s apart and the sensor's position is known",
+        label="rows are",
     )
 
 

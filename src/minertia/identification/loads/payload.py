@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class Payload:
     ten parameters about the frame's origin.  not_excited: parameters that the motion does not excite, with a
     message each. cautions: warnings on unreliable parameters.  95 % intervals are 1.96 standard deviations to
     either side. flange: the frame in which controllers expect the payload, or a message if it is not known.
+    residuals: norm of the residual of each effort over the norm of the effort in the loaded logs, without and with the
+    payload; all: of all efforts together.
     """
 
     frame: str
@@ -58,6 +60,7 @@ class Payload:
     not_excited: Mapping[str, str]
     cautions: tuple[str, ...] = ()
     logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
+    residuals: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     flange: Flange | str = "the file has no flange frame"
 
     def to_frame(self) -> Any:
@@ -100,6 +103,7 @@ class Payload:
             "physical": self.is_physical,
             "not_excited": dict(self.not_excited),
             "cautions": list(self.cautions),
+            "residuals": {name: list(pair) for name, pair in self.residuals.items()},
             "fields": {vendor: self.fields(vendor) for vendor in VENDORS if self.fields_frame is not None},
             "fields_frame": self.fields_frame,
             "no_fields": self.flange if isinstance(self.flange, str) else None,
@@ -156,12 +160,14 @@ def payload_beside(
         empty = full = _no_load(model)
         for _ in range(ROUNDS if model.choice.needs_load else 1):  # the first one finds the rigid-body torques
             without = observe(loaded_model(model, at, False), unloaded, load=empty)
-            problem = without.appended(observe(loaded_model(model, at, True), loaded, load=full))
+            carrying = observe(loaded_model(model, at, True), loaded, load=full)
+            problem = without.appended(carrying)
             values, covariance, silent = _from_logs(problem, gains)
             if model.choice.needs_load:
                 own = values[:-10]
                 empty, full = load_efforts(model, own), _efforts(model, own, at, values[-10:])
-    return payload_of(model.robot, at, values[-10:], covariance[-10:, -10:], silent, physical)
+    found = payload_of(model.robot, at, values[-10:], covariance[-10:, -10:], silent, physical)
+    return replace(found, residuals=_residuals(carrying, values[:-10], found.ten))
 
 
 def payload_on(
@@ -179,7 +185,18 @@ def payload_on(
             load = _efforts(model, known.beta, at, ten) if model.choice.needs_load else None
             problem = observe(loaded_model(model, at, True), loaded, load=load)
             ten, covariance, silent = _from_model(problem, known.beta, known.covariance, gains)
-    return payload_of(model.robot, at, ten, covariance, silent, physical)
+    found = payload_of(model.robot, at, ten, covariance, silent, physical)
+    return replace(found, residuals=_residuals(problem, known.beta, found.ten))
+
+
+def _residuals(loaded: Observation, own: Array, ten: Array) -> dict[str, tuple[float, float]]:
+    """Relative residual of each effort, and of all, without and with a payload of ten parameters."""
+    bare, whole = (np.append(np.append(own, body), -1.0) for body in (np.zeros(10), ten))
+    columns = [*(np.linalg.norm(loaded.totals @ values, axis=1) for values in (bare, whole)),
+               np.linalg.norm(loaded.totals[:, :, -1], axis=1)]  # fmt: skip
+    rows = np.vstack([np.column_stack(columns), [np.linalg.norm(column) for column in columns]])
+    named = zip((*loaded.row_names, "all"), rows.tolist(), strict=True)
+    return {name: (without / effort, with_it / effort) for name, (without, with_it, effort) in named if effort > 0}
 
 
 def _efforts(model: LinearModel, values: Array, at: str | None, ten: Array) -> Load:

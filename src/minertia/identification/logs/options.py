@@ -162,13 +162,18 @@ class ColumnMap(Declared):
         None, "Column with the payload mass [kg]; stored in records of [fleets](fleets.md).", otherwise="not read"
     )
     angle: str | None = option(
-        None, "Unit of revolute positions and their rates.", choices=tuple(ANGLES), otherwise='`"rad"`'
+        None,
+        "Unit of revolute positions and their rates.",
+        choices=tuple(ANGLES),
+        otherwise='`"rad"`',
+        label="unit of angles",
     )
     length: str | None = option(
         None,
         "Unit of prismatic positions and their rates, and of measured lengths.",
         choices=tuple(LENGTHS),
         otherwise='`"m"`; for measurements it must be given',
+        label="unit of lengths",
     )
     effort_unit: str | None = option(
         None,

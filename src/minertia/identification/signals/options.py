@@ -27,8 +27,14 @@ class Filter(Declared):
         range=HERTZ,
         command="cutoff",
         otherwise="chosen by the smallest residual",
+        label="cut-off",
     )
-    order: int = option(4, "Order of the Butterworth filter, which runs forwards and backwards.", range=(1, 12))
+    order: int = option(
+        4,
+        "Order of the Butterworth filter, which runs forwards and backwards.",
+        range=(1, 12),
+        label="order of the filter",
+    )
     derivative: str = option(
         "central",
         "Differentiation. `central`: differences over 3 points, twice; `central5`: over 5 points, for low rates and "
@@ -37,10 +43,23 @@ class Filter(Declared):
         "`degree`; `logged`: the log's velocities, differentiated once.",
         choices=DERIVATIVES,
     )
-    window: int = option(9, "Number of points of the Savitzky-Golay window; odd.", range=(3, 100_001))
-    degree: int = option(3, "Degree of the Savitzky-Golay polynomial; below the number of points.", range=(1, 100))
+    window: int = option(
+        9, "Number of points of the Savitzky-Golay window; odd.", range=(3, 100_001), label="points of the window"
+    )
+    degree: int = option(
+        3,
+        "Degree of the Savitzky-Golay polynomial; below the number of points.",
+        range=(1, 100),
+        label="degree of the polynomial",
+    )
     rate_hz: float | None = option(
-        None, "Rate after decimation.", unit="Hz", range=HERTZ, command="fit-rate", otherwise="five times the cut-off"
+        None,
+        "Rate after decimation.",
+        unit="Hz",
+        range=HERTZ,
+        command="fit-rate",
+        otherwise="five times the cut-off",
+        label="rate after decimation",
     )
     parallel_hz: float | None = option(
         None,
@@ -48,6 +67,7 @@ class Filter(Declared):
         unit="Hz",
         range=HERTZ,
         otherwise="0.4 `rate_hz`",
+        label="parallel filter",
     )
     on: str = option(
         "equation",
@@ -55,9 +75,15 @@ class Filter(Declared):
         "the same low-pass, before the regressor is built (cheaper, for very long logs; Coulomb friction is "
         "underestimated at low cut-offs, because efforts pass the low-pass and signs of velocities do not).",
         choices=("equation", "signals"),
+        label="decimated",
     )
     trim_s: float | None = option(
-        None, "Time discarded at each end.", unit="s", range=TIMES, otherwise="1.5 periods of the cut-off"
+        None,
+        "Time discarded at each end.",
+        unit="s",
+        range=TIMES,
+        otherwise="1.5 periods of the cut-off",
+        label="left out at both ends",
     )
     equations: str = option(
         "torque",
@@ -88,14 +114,20 @@ class Evaluation(Declared):
         unit="Hz",
         range=HERTZ,
         otherwise="from the spectrum of the first log, whatever the fit uses",
+        label="cut-off",
     )
     rate_hz: float = option(
         help="Rate at which efforts are compared; requires `cutoff_hz`.",
         unit="Hz",
         range=HERTZ,
         otherwise="five times that cut-off",
+        label="rate",
     )
-    trim_s: float = option(0.0, "Time excluded at both ends of a log.", unit="s", range=TIMES)
+    trim_s: float = option(
+        0.0, "Time excluded at both ends of a log.", unit="s", range=TIMES, label="left out at both ends"
+    )
     log_unit: bool = option(
-        False, "Evaluate residuals in the unit and on the side of the log (motor currents) instead of joint efforts."
+        False,
+        "Evaluate residuals in the unit and on the side of the log (motor currents) instead of joint efforts.",
+        label="in the unit of the log",
     )
