@@ -54,7 +54,11 @@ CLEAR = 0.005  # m: a contact too many costs samples, one too few spoils them; a
 
 
 def settled_floating(campaign: Campaign) -> Campaign:
-    """Campaign of a floating base with rows and effects chosen; base rows alone are given no joint effects."""
+    """Campaign with rows and effects of a floating base chosen; base rows alone are given no joint effects."""
+    if not campaign.robot.is_floating:
+        if campaign.contacts:
+            raise CampaignError('contacts are those of a floating base; set base = "floating", or remove [[contact]]')
+        return campaign
     base = campaign.floating
     if base.rows is None:
         has_forces = bool(campaign.contacts) and all(contact.force for contact in campaign.contacts)
