@@ -22,6 +22,7 @@ from minertia.identification.campaigns.floating import (
     sticking,
 )
 from minertia.identification.efforts.inertial import Inertial, inertial_fault
+from minertia.identification.model_file import read_model
 from minertia.io.errors import MinertiaError
 from minertia.options import ColumnMap, FloatingOptions
 from tests.identification.floating_setups import ACCEL, GYRO, QUATERNION, SETUPS, read_table, write_table
@@ -112,6 +113,21 @@ def test_a_campaign_file_of_a_floating_base(planted, tmp_path: Path, capsys) -> 
     assert "FL never lifts, which hides one value (a mass at the contact point)" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", ["base", "projected"])
+def test_results_of_a_floating_base_go_on(planted, tmp_path: Path, rows: str) -> None:
+    """Robot files of a model leave about as much of the log as the model, and code is generated."""
+    _, logs = planted
+    (tmp_path / "legs.urdf").write_text(urdf())
+    asked = replace(campaign(logs, rows), robot=mi.read_robot(tmp_path / "legs.urdf", base="floating"))
+    asked.save(tmp_path / "c.toml")
+    assert main(["identify", "--campaign", str(tmp_path / "c.toml"), "--out", str(tmp_path / "found")]) == 0
+    for export in read_model(tmp_path / "found/model.toml").exports.values():
+        (left,) = export["left"]
+        assert left["file"]["relative"] < 2 * left["model"]["relative"]
+    assert main(["generate", str(tmp_path / "found/model.toml"), "--out", str(tmp_path / "code")]) == 0
 
 
 @pytest.mark.parametrize("wrong, said", [

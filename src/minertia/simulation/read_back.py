@@ -14,6 +14,7 @@ from minertia.identification.closed_loop.files import LOOP_FILES
 from minertia.identification.efforts.judge import residuals_by
 from minertia.identification.kind import Problem
 from minertia.identification.model import Model, with_efforts
+from minertia.identification.problem.rows import projected
 from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, MissingExtra
@@ -117,7 +118,7 @@ def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dic
     def predicted(motion: Motion) -> Array:
         found = np.zeros((len(motion), len(linear.rows)))
         found[:, joints] = efforts(*(np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd)))[:, rows]
-        return found
+        return projected(linear, motion, found)
 
     def left(log: Any) -> dict[str, Any]:
         return residuals_by(linear, log, predicted, ELSEWHERE, joints)[0].to_dict(with_log=False)
@@ -148,7 +149,7 @@ def _efforts(target: ExportTarget, file: Path, robot: Robot) -> _ReadFile | None
     if target.is_whole:
         return None
     try:
-        own = read_robot(file, gravity=robot.gravity)
+        own = read_robot(file, gravity=robot.gravity, base=robot.base)
     except MinertiaError:
         return None
     if own.coordinate_names != robot.coordinate_names:  # joints that were held have no samples

@@ -56,6 +56,7 @@ def campaign_text(campaign: Any, folder: Path, robot: str) -> str:
         "name": campaign.name,
         "robot": robot,
         "gravity": list(campaign.robot.gravity),
+        **({"base": "floating"} if campaign.robot.is_floating else {}),
         "joints": record["joints"] or None,
         "logs": {key: value for key, value in logs.items() if value} | record["repairs"],
         "columns": record["columns"],
