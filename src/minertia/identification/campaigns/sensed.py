@@ -34,7 +34,9 @@ def sensed_robot(robot: Robot, sensors: Sequence[SensorOptions], tools: Sequence
     if wanted <= set(known) or (known and not tools):  # a campaign without logs names no load
         return robot
     if known:
-        raise CampaignError(f"the sensors are {', '.join(known)}; name one of their loads with tool in the log (--tool)")
+        raise CampaignError(
+            f"the sensors are {', '.join(known)}; name one of their loads with tool in the log (--tool)"
+        )
     for one in sensors:
         for tool in tools or ("",):
             robot = with_sensor(robot, one.at, _full_name(one, tool))
