@@ -50,14 +50,14 @@ def files() -> dict[Path, str]:
 
 
 def _best(part: Part, measure: str) -> str:
-    """Sentence on the entries with the smallest figure."""
-    best: dict[str, tuple[float, str]] = {}
+    """Sentence on the entries with the smallest figure, of the subjects that several have one of."""
+    found: dict[str, list[tuple[float, str]]] = {}
     for row in part.rows:
         value = row.figures.get(measure)
-        if isinstance(value, int | float) and value < best.get(row.subject, (float("inf"), ""))[0]:
-            best[row.subject] = float(value), row.who
-    wins = Counter(who for _, who in best.values())
-    told = ", ".join(f"{who} on {count} of {len(best)}" for who, count in wins.most_common())
+        if isinstance(value, int | float):
+            found.setdefault(row.subject, []).append((float(value), row.who))
+    best = [min(entries, key=lambda entry: entry[0])[1] for entries in found.values() if len(entries) > 1]
+    told = ", ".join(f"{who} on {count} of {len(best)}" for who, count in Counter(best).most_common())
     return f"Smallest {measure}: {told}."
 
 

@@ -11,12 +11,13 @@ from minertia.identification.geometry.choice import chosen
 from minertia.identification.geometry.fit import rms
 from minertia.identification.geometry.folds import GeometryRows
 from minertia.identification.geometry.joints import joint_columns
+from minertia.identification.geometry.layout import Postures
 from minertia.identification.geometry.readings import read_measurements
 from minertia.identification.geometry.setups import other_joints, other_readings
 from minertia.identification.geometry.spread import spread_of
 from minertia.identification.logs.options import ColumnMap
 from minertia.robot.files import read_robot
-from tests.calibration.planted import arm, planted, write_csv
+from tests.calibration.planted import arm, planted, points, write_csv
 
 QS = tuple(f"q{j}" for j in range(1, 7))
 GEOMETRY = ("zeros", "lengths", "angles")
@@ -174,6 +175,38 @@ def test_two_places_are_judged_by_all_readings(size):
         measure.values[:] = tool[:, :3, :3] @ own + tool[:, :3, 3] + 2e-5 * rng.normal(size=(60, 3))
     rows = GeometryRows(chain, replace(postures, q=q), columns, places)
     assert levels_of(rows, ("zeros", "geometry", "sag")) == ("zeros", "geometry", "sag")[: 3 if size else 2]
+
+
+def test_few_noisy_postures_support_what_the_likelihood_shows():
+    """Held-out regions of 14 postures decide nothing; corrections that are there reduce the error elsewhere."""
+    chain, ratios = arm("ur10e"), []
+    for seed in (1, 2):
+        postures, _, state = planted(chain, 14, seed, readings=2e-3, sizes={"zeros": 3e-3, "angles": 3e-3})
+        rows = GeometryRows(chain, postures, ())
+        nominal = rows.fit(())
+        choice = chosen(rows, ("zeros", "geometry"), nominal)
+        q = np.random.default_rng(seed).uniform(-1.5, 1.5, (40, chain.robot.n))
+        unseen = GeometryRows(chain, Postures(q, points(chain, state, q, np.random.default_rng(0), 0.0, 0.0)), ())
+        errors = [rms(unseen.errors(found)) for found in (rows.fit(choice.groups, start=nominal.state), nominal)]
+        ratios.append(errors[0] / errors[1])
+    assert max(ratios) < 0.85
+
+
+def test_nothing_is_fitted_to_a_handful_of_postures_but_what_they_show():
+    """Four postures have no regions; corrections of joint positions would follow their noise."""
+    chain = arm("ur10e")
+    postures, _, _ = planted(chain, 4, 1)
+    columns = tuple(joint_columns(chain, ("sag", "gear"), postures.q, np.array([0, 0, -9.81])))
+    found = levels_of(GeometryRows(chain, postures, columns), tuple(LEVELS))
+    assert set(found) <= {"zeros", "geometry"}
+
+
+def test_sizes_of_small_corrections_are_small():
+    """The usual size of a file's errors decides nothing where readings do."""
+    chain = arm("ur10e")
+    postures, _, state = planted(chain, 60, 3, sizes={"zeros": 1e-4, "lengths": 1e-5, "angles": 1e-4})
+    sizes = GeometryRows(chain, postures, ()).fit(GEOMETRY, start=state).sizes.groups
+    assert sizes["lengths"] < 1.5e-4 and sizes["angles"] < 8e-4 and sizes["zeros"] < 3e-3
 
 
 def yielding(chain, seed, masses=1.0):

@@ -107,6 +107,24 @@ def test_units_of_the_header_count_where_none_are_given(tmp_path):
     assert np.allclose(given.postures.measures[0].values, 250.0)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "windows-1252", "utf-16"])
+@pytest.mark.parametrize("apart", [",", ";", "  "])
+def test_tables_are_read_as_spreadsheets_and_trackers_write_them(encoding, apart, tmp_path):
+    chain, path = arm("ur10e"), tmp_path / "a.txt"
+    header = [*(f"q{j}[°]" for j in range(1, 7)), *(f"{a}1(mm)" for a in "xyz")]
+    rows = [apart.join(header), *[apart.join(["90.0"] * 6 + ["250.0"] * 3)] * 5]
+    path.write_text("\n".join(rows), encoding)
+    found = read_measurements([path], chain, ColumnMap())
+    assert np.allclose(found.postures.q, np.pi / 2) and np.allclose(found.postures.measures[0].values, 0.25)
+
+
+def test_joints_of_points_alone_are_asked_for(tmp_path):
+    text = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n"
+    (tmp_path / "m.ply").write_text(text + "1 2 3\n")
+    with pytest.raises(RecordingError, match="no joint positions; put these into a table 'm.csv' beside them"):
+        read_measurements([tmp_path / "m.ply"], arm("ur10e"), ColumnMap(angle="rad", length="mm"))
+
+
 @pytest.mark.parametrize("kind", ["ascii", "binary_little_endian", "binary_big_endian"])
 def test_points_of_a_ply_file_go_with_the_joints_beside_it(kind: str, tmp_path: Path) -> None:
     """The same readings as those of a table; a mesh and colours around the points do not matter."""

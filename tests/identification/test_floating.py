@@ -120,6 +120,7 @@ def test_a_campaign_file_of_a_floating_base(planted, tmp_path: Path, capsys) -> 
     ("frame", "toe"),
     ("attitude", "there is no column 'pose_x' for the attitude of the base"),
     ("none", "add a [[contact]] for each foot"),
+    ("fixed", 'set base = "floating"'),
 ])  # fmt: skip
 def test_errors_are_one_sentence(planted, wrong: str, said: str) -> None:
     _, logs = planted
@@ -133,6 +134,7 @@ def test_errors_are_one_sentence(planted, wrong: str, said: str) -> None:
             "contacts": (replace(feet[0], active=""), *feet[1:]),
         },
         "none": {"contacts": ()},
+        "fixed": {"robot": quadruped().on_ground},
     }[wrong]
     with pytest.raises(MinertiaError) as error:
         mi.identify(replace(asked, **change))

@@ -1,6 +1,6 @@
 """Geometric calibration: corrections of lengths, angles and zeros."""
 
-from minertia.calibration.plan import PosturePlan, plan_postures
+from minertia.calibration.plan import PosturePlan, Sight, plan_postures
 from minertia.calibration.rehearse import CalibrationRehearsal, rehearse_calibration
 from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns
 from minertia.identification.geometry.base import GeometricBase, geometric_base_parameters
@@ -13,6 +13,7 @@ __all__ = [
     "GeometricBase",
     "MeasureColumns",
     "PosturePlan",
+    "Sight",
     "geometric_base_parameters",
     "plan_postures",
     "rehearse_calibration",

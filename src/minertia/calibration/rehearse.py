@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minertia.calibration.plan import USUAL, plan_postures
+from minertia.calibration.plan import USUAL, plan_postures, told_deviation
 from minertia.identification.evidence.intervals import NORMAL
 from minertia.identification.geometry.base import exact_readings
 from minertia.identification.geometry.chain import Array, Chain, chain_of, exponential, moved
@@ -70,10 +70,7 @@ class CalibrationRehearsal:
             f"errors at validation postures: {1000.0 * self.left:.3g} mm, with base and tool fitted alone "
             f"{1000.0 * self.nominal:.3g} mm",
             f"95 % confidence intervals contain {100 * self.coverage:.0f} % of the simulated errors",
-            *(
-                f"{group}: typical standard deviation {1000.0 * size:.2g} mm or mrad"
-                for group, size in self.deviations.items()
-            ),
+            *(told_deviation(group, size) for group, size in self.deviations.items()),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from minertia.cli.identify import run_identification
 from minertia.cli.options import AsJson, Force, complete_robot, option, read_given
 from minertia.cli.pages import Pdf
 from minertia.cli.terminal import diagnose, say, say_json
+from minertia.excitation.exports.options import MotionFiles
 from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
@@ -21,6 +23,7 @@ from minertia.io.schema import option_of
 from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
+    from minertia.calibration.plan import PosturePlan
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.robot.robot import Robot
 
@@ -65,6 +68,25 @@ Angle = Annotated[str | None, said(ColumnMap, "angle")]
 Length = Annotated[str | None, said(ColumnMap, "length")]
 Effects = Annotated[list[str] | None, said(CalibrationOptions, "levels", ",".join(LEVELS), "effects")]
 Zeros = Annotated[str | None, said(CalibrationOptions, "zeros")]
+Instrument = Annotated[
+    tuple[float, float, float] | None,
+    option(
+        "instrument", "X Y Z", "With --plan: place of the instrument in the base frame, which must see the tip [m]."
+    ),
+]
+Cone = Annotated[
+    float | None,
+    option("cone", "DEG", "With --instrument: largest angle from the tip's z axis to the instrument; default: any."),
+]
+Exports = Annotated[
+    list[str] | None,
+    option(
+        "export",
+        "ros2|urscript|krl|franka|mujoco|csv",  # the table of them loads NumPy
+        "With --plan: write the motion through the postures, with a stop at each, for this controller; may be "
+        "repeated.",
+    ),
+]
 Out = Annotated[
     Path | None, option("out", "DIR", "Folder for model.toml, report.html, result.json and the corrected robot.")
 ]
@@ -86,6 +108,9 @@ def calibrate(
     plan: Plan = None,
     rehearse: Rehearse = None,
     measure: Measured = "points",
+    instrument: Instrument = None,
+    cone: Cone = None,
+    exports: Exports = None,
     out: Out = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -95,8 +120,12 @@ def calibrate(
     levels = tuple(name.strip() for one in corrections or () for name in one.split(",") if name.strip()) or None
     names = list(robot_and_files or ())
     if plan is not None:
-        _plan(_robot(names, campaign, data, how), plan, measure, levels, tip, out, force=force, as_json=as_json)
+        postures = _postures(_robot(names, campaign, data, how), plan, measure, levels, tip, instrument, cone)
+        found = _written(postures, MotionFiles(exports=tuple(exports or ())), out, force=force)
+        _say_plan(found, is_written=out is not None, as_json=as_json)
         return
+    if exports or instrument or cone is not None:
+        raise InputError("--export, --instrument and --cone apply to planned postures; give --plan N, too")
     if rehearse is not None:
         _rehearse(_robot(names, campaign, data, how), rehearse, measure, levels, tip, as_json=as_json)
         return
@@ -153,31 +182,56 @@ def _rehearse(
         say(sentence)
 
 
-def _plan(
+def _postures(
     robot: Robot,
     count: int,
     measure: str,
     levels: tuple[str, ...] | None,
     tip: str | None,
-    out: Path | None,
-    *,
-    force: bool,
-    as_json: bool,
-) -> None:
-    from minertia.calibration.plan import USUAL, plan_postures
+    instrument: tuple[float, float, float] | None,
+    cone: float | None,
+) -> PosturePlan:
+    from minertia.calibration.plan import USUAL, Sight, plan_postures
 
-    found = plan_postures(robot, count, measure, levels=USUAL if levels is None else levels, tip=tip)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        found.save(out / "postures.csv", force=force)
-        diagnose(f"minertia: wrote {out / 'postures.csv'}")
+    if cone is not None and instrument is None:
+        raise InputError("--cone applies to an instrument; give its place with --instrument X Y Z")
+    sight = None if instrument is None else Sight(instrument, None if cone is None else math.radians(cone))
+    return plan_postures(robot, count, measure, levels=USUAL if levels is None else levels, tip=tip, sight=sight)
+
+
+def _written(found: PosturePlan, files: MotionFiles, out: Path | None, *, force: bool) -> PosturePlan:
+    """Write planned postures, and the motion through them for controllers."""
+    from minertia.excitation.exports.table import EXPORTS, export
+    from minertia.io.files import make_folder, write_file
+
+    if out is None:
+        if files.exports:
+            raise InputError("--export writes files; give their folder with --out")
+        return found
+    texts = {"postures.csv": found.to_csv()}
+    if files.exports:
+        route = found.route()
+        missed = [str(k) for k in range(1, len(found.q) + 1) if f"posture {k}" not in route.names]
+        if missed:
+            diagnose(f"warning: no collision-free way was found to posture {', '.join(missed)}: not in the motion")
+        for form in files.exports:
+            texts |= {**export(found.chain.robot, route, form, files.rate), **EXPORTS[form].programs}
+    make_folder(out)
+    for name, text in texts.items():
+        write_file(out / name, text, force=force)
+        diagnose(f"minertia: wrote {out / name}")
+    return found
+
+
+def _say_plan(found: PosturePlan, *, is_written: bool, as_json: bool) -> None:
+    from minertia.calibration.plan import told_deviation
+
     if as_json:
         say_json(found.to_dict())
         return
-    say(f"{count} postures of {robot.name} for measurements of kind {measure}: condition {found.condition:.3g}")
+    name, count = found.chain.robot.name, len(found.q)
+    say(f"{count} postures of {name} for measurements of kind {found.measure}: condition {found.condition:.3g}")
     for group, deviation in found.deviations.items():
-        say(
-            f"- {group}: typical standard deviation {1000.0 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad"
-        )
-    if out is None:
+        say(f"- {told_deviation(group, deviation)} with readings of 0.1 mm and 0.1 mrad")
+    if not is_written:
         say(found.to_csv().rstrip("\n"), wrap=False)

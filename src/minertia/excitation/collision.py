@@ -400,12 +400,13 @@ def reach_wall(d: Array, reach: float) -> tuple[float, Array]:
 def probes(robot: Robot, count: int) -> Array:
     """Reproducible random postures (count, n) in the joint ranges of the robot file."""
     rng = np.random.default_rng(0)
-    ranges = [_range(robot, j) for j in robot.independent]
+    ranges = [joint_range(robot, j) for j in robot.independent]
     found = np.column_stack([rng.uniform(low, high, count) for low, high in ranges])
     return found[closing_of(robot.numeric).is_reached(found)] if robot.open_cuts else found
 
 
-def _range(robot: Robot, j: int) -> tuple[float, float]:
+def joint_range(robot: Robot, j: int) -> tuple[float, float]:
+    """Range of a joint in the robot file [rad or m]; half a turn or 0.5 m to each side where it has none."""
     limits, reach = robot.joints[j].limits, np.pi if robot.joints[j].kind == "revolute" else 0.5
     lower = -reach if limits.lower is None else limits.lower
     upper = reach if limits.upper is None else limits.upper

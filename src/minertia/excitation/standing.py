@@ -99,22 +99,26 @@ def stand(robot: Robot, limits: MotionLimits, posture: ArrayLike | None) -> tupl
 
 
 def settled(limits: MotionLimits, robot: Robot) -> Array:
-    """Posture near the one in which the robot stands with the largest margins of its contact forces, within ranges."""
+    """Posture near the one in which the robot stands, with large margins of its contact forces and planted legs."""
     from scipy.optimize import minimize  # here: it takes long to load
 
     (contact,) = [one for one in limits.constraints if isinstance(one, ContactLimits)]
-    assert robot.seed is not None
+    loops = limits.loops
+    assert robot.seed is not None and loops is not None
     first = np.array([robot.seed[j] for j in robot.independent])
     size, still = limits.half, np.zeros((1, len(first)))
 
     def cost(x: Array) -> tuple[float, Array]:
         q = first[None] + size * x
-        margins = contact.margins(q, still, still)
+        rooms, pull = loops.rooms_and_pull(q, still)
+        margins, count = np.concatenate([contact.margins(q, still, still), rooms], axis=1), rooms.shape[1]
         if not np.isfinite(margins).all():
             return 1e6, np.zeros_like(x)
         parts = np.exp(-SHARP * (margins - margins.min()))  # a smooth minimum
         value = margins.min() - np.log(parts.sum()) / SHARP
-        slope = contact.slopes(q, still, still, parts / parts.sum())[0][0] * size
+        parts = parts / parts.sum()
+        slope = contact.slopes(q, still, still, parts[:, :-count])[0] + pull(parts[:, -count:])[0]
+        slope = slope[0] * size
         return float(NEAR * x @ x - value), np.asarray(2 * NEAR * x - slope)
 
     low, high = ((end - first) / size * ROOMY for end in (limits.lower, limits.upper))

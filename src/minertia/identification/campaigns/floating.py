@@ -39,7 +39,6 @@ CUTOFFS = (
     20.0,
 )  # Hz: legs move below 4 Hz; the spectrum of their positions has impacts, which are left out
 CALM = 0.5  # part of the samples away from changes of contacts that a cut-off must leave, else the next is taken
-CALM_PROJECTED = 0.8  # the same where unmeasured forces are projected out, which removes equations besides
 IMPACT = 0.05  # s around a change of contacts that are left out, or a period of the cut-off
 TOUCHES = 5.0  # N: a measured force above which a contact without a flag is one
 SAMPLING = 2.5  # samples kept per period of the cut-off: noise below it is then nearly white
@@ -55,7 +54,11 @@ CLEAR = 0.005  # m: a contact too many costs samples, one too few spoils them; a
 
 
 def settled_floating(campaign: Campaign) -> Campaign:
-    """Campaign of a floating base with rows and effects chosen; base rows alone are given no joint effects."""
+    """Campaign with rows and effects of a floating base chosen; base rows alone are given no joint effects."""
+    if not campaign.robot.is_floating:
+        if campaign.contacts:
+            raise CampaignError('contacts are those of a floating base; set base = "floating", or remove [[contact]]')
+        return campaign
     base = campaign.floating
     if base.rows is None:
         has_forces = bool(campaign.contacts) and all(contact.force for contact in campaign.contacts)
@@ -94,9 +97,8 @@ def floating_log(campaign: Campaign, log: Log) -> EffortLog:
 def usual_cutoff(campaign: Campaign, signals: FloatingSignals, rate: float) -> float:
     """Default cut-off [Hz]: lower ones amplify less noise, but smear impacts over more samples."""
     flags = contact_flags(campaign, signals)
-    least = CALM_PROJECTED if campaign.floating.rows == "projected" else CALM
     for cutoff in CUTOFFS[:-1]:
-        if np.mean(is_away(flags, round(rate * max(IMPACT, 1 / cutoff)))) >= least:
+        if np.mean(is_away(flags, round(rate * max(IMPACT, 1 / cutoff)))) >= CALM:
             return min(cutoff, HIGHEST * rate)
     return min(CUTOFFS[-1], HIGHEST * rate)
 

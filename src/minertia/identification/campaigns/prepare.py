@@ -84,8 +84,7 @@ class PreparedCampaign:
 def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaign:
     """Read, audit, repair and filter all logs; unusable logs raise an error with column and row."""
     refuse_twins(campaign)
-    if campaign.robot.is_floating:
-        campaign = settled_floating(campaign)
+    campaign = settled_floating(campaign)
     logs = (*campaign.train, *campaign.validate)
     read: dict[int, RecordedLog] = {}
     for k, log in enumerate(logs):

@@ -43,7 +43,7 @@ class GeometricBase:
     names, relations: each parameter and the corrections regrouped into it.  targets: number of unknowns of
     the measurement itself (points of the tool beyond the first).  is_numeric: whether the numerical rank was
     lower than that given by the symbolic rules, so that columns were eliminated numerically.  rank, gap: rank
-    and singular-value gap of the certificate, at random postures, targets included.
+    and singular-value gap of the certificate, targets included.  rows: of its matrix, readings at random postures.
     """
 
     chain: Chain
@@ -54,7 +54,7 @@ class GeometricBase:
     left_out: tuple[str, ...]
     rank: int
     gap: float
-    postures: int
+    rows: int
 
     @property
     def count(self) -> int:
@@ -86,7 +86,7 @@ class GeometricBase:
             "certificate": {
                 "rank": self.rank,
                 "gap": self.gap if np.isfinite(self.gap) else None,
-                "postures": self.postures,
+                "rows": self.rows,
             },
         }
 
@@ -98,7 +98,7 @@ class GeometricBase:
         head = f"base geometric parameters of {self.chain.robot.name}, {self.kind} at {self.chain.tip}: {self.count}"
         more = f" ({self.targets} of them places of the measurement)" if self.targets else ""
         marked = [f"removed by the rank test only [numeric]: {', '.join(self.left_out)}"] if self.left_out else []
-        tail = f"certificate: rank {self.rank}, gap {self.gap:.1e} at {self.postures} random postures"
+        tail = f"certificate: rank {self.rank}, gap {self.gap:.1e} over {self.rows} readings at random postures"
         return "\n".join([head + more, *self.relation_texts().values(), *marked, tail])
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,12 @@ from minertia.identification.campaigns.options import LEVELS
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.geometry.fit import GeometryFit
 from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, capped, left_out, regions
+from minertia.identification.geometry.measures import UNITS
 from minertia.robot.corrections import SHAPES
 
 GAIN = 0.03  # part of the error that a level must take away to be worth its unknowns
 EVIDENT = 10.0  # gain of the log likelihood of a level; chosen on 39 planted arms of two to four places
+LIKELY = 3.0  # the same for corrections of frames with few postures, of 2, 3, 5 and 10 on 196 planted arms
 MOST_POSTURES = 200  # in the fits that judge levels
 
 
@@ -41,15 +43,15 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
 def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
     """Select the first levels of `levels`, as far as held-out regions or the likelihood support them (`_Support`).
 
-    Each level is added to all before it; of compliance and sag only the better one is used.  None is selected
-    if the total reduction is too small.  nominal: fit of base and tool alone.
+    Each level is added to all before it; of compliance and sag only the better one is used.  If the total reduction
+    is too small, few postures may still support some (`_Support.few_postures`).  nominal: fit of base and tool alone.
     """
     some = thinned(problem)
     region = regions(some)
-    if len(np.unique(region)) < 2:
-        return LevelChoice(tuple(levels), ())
     taken: tuple[str, ...] = ()
     support = _Support(some, nominal)
+    if len(np.unique(region)) < 2:
+        return LevelChoice(support.likeliest(levels, EVIDENT), ())
     best = last = left_out(some, (), region, nominal)
     tried: list[tuple[tuple[str, ...], RegionsLeftOut]] = [((), best)]
     prefix: tuple[str, ...] = ()
@@ -61,8 +63,9 @@ def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -
             taken, best = now, found
         if level != "sag" or "compliance" not in prefix or found.rms < last.rms:
             prefix, last = now, found
-    is_worth = capped(best.sizes) <= at.WORTH * capped(tried[0][1].sizes)
-    return LevelChoice(taken if is_worth else (), tuple(tried))
+    if capped(best.sizes) > at.WORTH * capped(tried[0][1].sizes):
+        taken = support.few_postures(levels, dict(tried))
+    return LevelChoice(taken, tuple(tried))
 
 
 def _has_unknowns(problem: GeometryRows, level: str) -> bool:
@@ -91,8 +94,34 @@ class _Support:
     def evidence(self, levels: tuple[str, ...]) -> float:
         """Log likelihood of a fit of some levels (`log_evidence`)."""
         if levels not in self.known:
-            self.known[levels] = log_evidence(self.problem.fit(groups_of(levels), start=self.nominal.state))
+            self.known[levels] = log_evidence(self.fit(levels))
         return self.known[levels]
+
+    def fit(self, levels: tuple[str, ...]) -> GeometryFit:
+        """Fit of some levels to all postures."""
+        return self.problem.fit(groups_of(levels), start=self.nominal.state) if levels else self.nominal
+
+    def likeliest(self, levels: Sequence[str], least: float) -> tuple[str, ...]:
+        """First levels as far as each raises the log likelihood of all before it by more than `least`."""
+        taken: tuple[str, ...] = ()
+        own = [level for level in levels if _has_unknowns(self.problem, level)]
+        for k in range(1, len(own) + 1):
+            if self.evidence(tuple(own[:k])) - self.evidence(taken) > least:
+                taken = tuple(own[:k])
+        return taken
+
+    def few_postures(self, levels: Sequence[str], tried: Mapping[tuple[str, ...], RegionsLeftOut]) -> tuple[str, ...]:
+        """Corrections of frames that the likelihood supports although held-out regions are reduced too little.
+
+        With few postures, regions left out say little.  The likelihood misleads where errors are of no level, which
+        shows in held-out regions: their error must be near the noise of the fit.
+        """
+        taken = self.likeliest([level for level in levels if not set(LEVELS[level]) <= set(SHAPES)], LIKELY)
+        if not taken or taken not in tried:
+            return ()
+        first = self.problem.postures.measures[0]
+        noise = self.fit(taken).sizes.rows[UNITS.index(first.unit)] * np.sqrt(first.components)
+        return taken if capped(tried[taken].sizes) <= at.WORSE_POSTURES * noise else ()
 
     def is_clear(
         self, levels: tuple[str, ...], new: RegionsLeftOut, taken: tuple[str, ...], old: RegionsLeftOut

@@ -44,11 +44,15 @@ def geometry_evidence(
         suspicions=(*other_readings(rows, reach), *other_joints(rows, estimate.choice.groups)),
         faults=_faults(estimate, values, training, left, reach, is_unseen=bool(judged)),
         remarks=_remarks(estimate, left, is_unseen=bool(judged)),
-        not_judged=()
-        if judged
-        else (("no validation posture was given, so regions of postures were held out; give --validate"),),
+        not_judged=() if judged else (_not_judged(has_folds=folds is not None),),
         measure=GEOMETRY,
     )
+
+
+def _not_judged(*, has_folds: bool) -> str:
+    if has_folds:
+        return "no validation posture was given, so regions of postures were held out; give --validate"
+    return "no validation posture was given, and postures are too few to hold regions out; give --validate"
 
 
 def residuals_at(name: str, rows: GeometryRows, estimate: GeometryEstimate) -> ReadingResiduals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import math
@@ -21,6 +22,7 @@ from minertia.identification.geometry.ply import read_ply
 from minertia.identification.logs.bag_messages import ONLY, PLACE, TURN
 from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
 from minertia.identification.logs.readers import is_bag, open_log
+from minertia.identification.logs.worded import UNITS
 from minertia.io.errors import RecordingError
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.robot import Robot
@@ -29,7 +31,7 @@ BAGS = (".mcap", ".db3")
 SI = "SI"  # unit of columns in rad or m
 POSITION = "position_"  # before the name of a joint, in columns of bags
 STILL, STOP = 1e-3, 0.3  # rad or m, s: joints of a bag stand where they move less for that long
-WITH_UNIT = re.compile(r"(.*?)\s*[\[(](\w+)[\])]")  # a column with its unit
+WITH_UNIT = re.compile(r"(.*?)\s*[\[(]\s*([\w°]+)\s*[\])]")  # a column with its unit
 PLY = ".ply"  # points, with the joints in a table of the same name beside it
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
@@ -149,14 +151,17 @@ class MeasurementTable:
             raise RecordingError(
                 f"the file of measurements is larger than the limit of {MOST_BYTES // 1000000} MB", file=self.path
             )
-        text = self.path.read_text("utf-8-sig", errors="replace")
+        text = _decoded(self.path.read_bytes())
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
         if not lines:
             raise RecordingError("the file is empty", file=self.path)
         delimiter = max(";\t,", key=lambda d: (lines[0].count(d), d != ","))
-        rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
+        if delimiter in lines[0]:
+            rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
+        else:  # columns of a tracker, set apart by spaces
+            rows = [line.split() for line in lines]
         header = [cell.strip() for cell in rows[0]]
-        for k, row in enumerate(rows[1:], 2):
+        for k, row in enumerate(rows[1:], 1):
             if len(row) != len(header):
                 raise RecordingError(
                     f"the row has {len(row)} cells, but the header has {len(header)}", file=self.path, row=k
@@ -167,10 +172,16 @@ class MeasurementTable:
         cells = {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
         for name in header:  # x1 [mm] is x1, too
             found = WITH_UNIT.fullmatch(name)
-            if found and found[2] in (*ANGLES, *LENGTHS) and found[1] not in cells:
+            unit = _unit(found[2]) if found else None
+            if found and unit and found[1] not in cells:
                 cells[found[1]] = cells[name]
-                self.units |= dict.fromkeys((name, found[1]), found[2])
+                self.units |= dict.fromkeys((name, found[1]), unit)
         return cells
+
+    @property
+    def has_points_alone(self) -> bool:
+        """Whether this is a PLY file without a table of joints beside it."""
+        return self.path.suffix.lower() == PLY and self._beside is None
 
     def __len__(self) -> int:
         if self._stops:
@@ -218,6 +229,22 @@ class MeasurementTable:
         if self._beside is not None and set(names) <= set(self._beside.names):
             return self._beside.labels(names)
         return [tuple(f"{value:g}" for value in row) for row in self.numbers(names)]
+
+
+def _decoded(data: bytes) -> str:
+    """Text of a file in UTF-8 or UTF-16, else in the encoding of European spreadsheets."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return data.decode("windows-1252", errors="replace")
+
+
+def _unit(word: str) -> str | None:
+    """Unit of angles or lengths that a word in a header states; None for another."""
+    known = {**{unit: unit for unit in (*ANGLES, *LENGTHS)}, "µm": "um", "μm": "um"}
+    option, unit = UNITS.get(word.lower(), ("", ""))
+    return unit if option == "angle" else known.get(word)
 
 
 def still_parts(positions: Array, t: Array) -> list[slice]:
@@ -292,6 +319,12 @@ def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
     counted = [f"q{k + 1}" for k in range(len(wanted))]
     if all(name in table.names for name in counted):
         return tuple(counted)
+    if table.has_points_alone:
+        raise RecordingError(
+            f"the points have no joint positions; put these into a table '{table.path.stem}.csv' beside them, a row "
+            "for each point",
+            file=table.path,
+        )
     some = ", ".join(table.names[:20])
     raise RecordingError(
         f"the header names neither the joints ({', '.join(wanted[:8])}) nor q1 to q{len(wanted)}; it has {some}; "
