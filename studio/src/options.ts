@@ -1866,6 +1866,7 @@ export const JOBS = {
       "help": "Present posture of the robot: approach and return trajectories are computed as well.",
       "unit": "rad or m",
       "type": "numbers",
+      "label": "present posture",
       "default": null
     },
     "limits": {

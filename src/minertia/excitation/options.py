@@ -129,6 +129,7 @@ class MotionSearch(Declared):
         "before the search if none exists.",
         unit="rad or m",
         key="from",
+        label="present posture",
         command="from",
     )
 

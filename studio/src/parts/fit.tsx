@@ -119,7 +119,7 @@ const Curves = memo(function Curves({ view, logs, group }: { view: FitView; logs
         <Segment label="Look at" options={[{ key: "time", title: isTime(axis) ? "over time" : `over ${axis.name}s` }, ...looks.map((key) => ({ key, title: LOOKS[key].title }))]} value={shownLook} onChange={setLook} />
         <LogChoice options={options} value={chosen} onChange={choose} />
       </div>
-      <p className="soft">{shownLook === "time" ? "Point at a time to see the robot there; drag to zoom into all joints, double-click for the whole." : LOOKS[shownLook].about}</p>
+      <p className="soft">{shownLook === "time" ? `${isTime(axis) ? "Point at a time to see the robot there; drag" : "Drag"} to zoom into all of them, double-click for the whole.` : LOOKS[shownLook].about}</p>
       <div className="curves-scroll" tabIndex={0} role="region" aria-label="Curves of all joints">
         {shownLook === "time" ? <Efforts log={log} joints={view.joints} choice={choice} group={group} height={140} /> : <Patterns log={log} joints={view.joints} look={shownLook} />}
       </div>

@@ -43,7 +43,7 @@ export function MeasuredStep<K extends Kind>({ kind, start, what, row, result, c
       <div className="bar">
         <DropZone label="Open measurements" hint={`or drop them here: ${project.log_endings.join(" ")}`} accept={[...project.log_endings, ".gz"].join()} multiple onFiles={drop} />
       </div>
-      <div className="split form">
+      <div className="split even">
         <div className="pane">
           <Panel title="Measurements">
             {files.length ? (

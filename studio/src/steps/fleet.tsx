@@ -1,12 +1,14 @@
 import { useMemo, useState } from "react";
-import type { FleetSettings } from "../options";
+import { type FleetSettings, JOBS } from "../options";
 import { Empty, Facts, JobLine, Panel, percent, SelectField, Stale } from "../parts/bits";
-import { JobFields } from "../parts/options";
+import { Fields } from "../parts/options";
 import { Strip } from "../parts/strip";
 import { Plot, raised } from "../parts/plot";
 import { DataTable, Sentences } from "../parts/table";
 import { latest, useStudio, useView } from "../studio";
-import type { FleetStream, FleetView } from "../types";
+import type { FleetStream, FleetView, Table } from "../types";
+
+const { today: _, ...ASKED } = JOBS.fleet; // the page is of the newest day
 
 export default function FleetStep() {
   const { project, run } = useStudio();
@@ -21,7 +23,7 @@ export default function FleetStep() {
     <>
       <div className="bar">
         <SelectField label="store" value={chosen} options={project.stores.map((one) => one.key)} names={Object.fromEntries(project.stores.map((one) => [one.key, one.title]))} onChange={setStore} />
-        <JobFields job="fleet" asked={asked} onChange={setAsked} />
+        <Fields options={ASKED} values={asked as Table} set={(key, value) => setAsked({ ...asked, [key]: value })} />
         <button type="button" className="main" disabled={job?.state === "running"} onClick={() => void run("fleet", { ...asked, store: chosen })}>
           {done ? "Judge again" : "Judge"}
         </button>

@@ -7,10 +7,11 @@ import { latest, useStudio, useView } from "../studio";
 import { type CampaignTables, ESTIMATORS, OPTIONS } from "../options";
 import type { Effect, FitView, Table } from "../types";
 
-const SHOWN = (Object.keys(OPTIONS) as TableName[]).filter((name) => name !== "columns" && name !== "drive" && name !== "estimator");
+const ELSEWHERE = ["columns", "drive", "estimator", "calibration", "wrench"]; // asked for in other places
+const SHOWN = (Object.keys(OPTIONS) as TableName[]).filter((name) => !ELSEWHERE.includes(name));
 
 /** Tables of the campaign in words. */
-const TITLES: Record<string, string> = { filter: "Filter in detail", model: "Model in detail", evaluation: "Evaluation filter", repairs: "Repairs of logs", command: "Position servos", elastic: "Elastic joints", floor: "Ground contact", logs: "Use of logs" };
+const TITLES: Record<string, string> = { filter: "Filter in detail", model: "Model in detail", evaluation: "Evaluation filter", repairs: "Repairs of logs", command: "Position servos", elastic: "Elastic joints", floor: "Ground contact", floating: "Floating base", logs: "Use of logs" };
 
 const kindOf = (effect: string | Table) => (typeof effect === "string" ? effect : String(effect.kind ?? ""));
 
