@@ -5,8 +5,7 @@ a robot in a way that none of its days shows, and scales all relative changes.  
 their levels scatter by more than robots differ.  The level of a robot is a compromise between its own and that of its
 type.  Dry friction needs none: its bias is a small part of it.
 
-On simulated fleets the sizes of viscous changes erred by 3 to 30 % of the level before, and by 2 % now; the rule was
-chosen on the even robots of one fleet, and holds on the odd ones (`python -m benchmarks.fleet_days`).
+The rule was chosen on simulated robots of one fleet (`python -m benchmarks.fleet_days`).
 """
 
 from __future__ import annotations
