@@ -20,6 +20,7 @@ export interface FilterTable {
   on?: "equation" | "signals" | "?" | null;
   trim_s?: number | "?" | null;
   equations?: "torque" | "momentum" | "power" | "?" | null;
+  band_hz?: number | "?" | null;
   [key: string]: unknown;
 }
 
@@ -326,6 +327,14 @@ export const OPTIONS = {
         "power"
       ],
       "default": "torque"
+    },
+    "band_hz": {
+      "help": "Frequency below which 99 % of the velocity's power of the fitted logs lies.",
+      "unit": "Hz",
+      "type": "number",
+      "low": 0.001,
+      "high": 10000000.0,
+      "default": null
     }
   },
   "columns": {

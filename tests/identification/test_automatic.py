@@ -14,6 +14,7 @@ from minertia.identification.problem.observation import observe
 from minertia.robot.files import read_robot
 from tests.identification.fits import estimated, unseen_part
 from tests.identification.motions import fourier_motion, noisy
+from tests.random_robots import random_robot
 
 ROBOT = read_robot("puma560_physical")
 SLOW = np.array([0, 0, 0, 0, 1.3, 0]) * ROBOT.effects[4]["IA"]  # kg m2: more than the rotor of joint 5
@@ -33,7 +34,7 @@ def test_weak_excitation_is_held_by_physics():
     training, other = [recording(1, 0.12, 400)], recording(2, 0.7)
     problem, estimate = estimated(ROBOT, training, other, estimator="auto")
     assert estimate.estimator == "physical"
-    assert any("held-out folds" in note for note in estimate.notes)
+    assert any("the logs do not determine all values" in note for note in estimate.notes)
     assert unseen_part(problem, estimate) < 0.5 * unseen("wls", training, other)
 
 
@@ -48,10 +49,28 @@ def test_a_log_of_few_blocks_is_held_too():
 
 
 def test_good_excitation_needs_nothing():
-    training = [recording(k, 0.8, 4000, 0.01, 40.0) for k in (3, 4)]
-    chosen, plain = (estimated(ROBOT, training, estimator=name)[1] for name in ("auto", "wls"))
+    """Two joints, each value far better known from the logs than from the file."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    logs = [noisy(fourier_motion(robot, 4000, k, duration=40.0), np.random.default_rng(k), 0.003) for k in (3, 4)]
+    chosen, plain = (estimated(robot, logs, estimator=name)[1] for name in ("auto", "wls"))
     assert chosen.estimator == "wls" and not chosen.notes
     np.testing.assert_array_equal(chosen.beta, plain.beta)
+
+
+def test_a_prior_is_as_strong_as_the_file_deserves():
+    """The same logs with a file of nearly right links, and with one whose links are twice as heavy."""
+    training, other = [recording(1, 0.12, 400)], recording(2, 0.7)
+    errors, left = [], []
+    for factor in (1.02, 2.0):
+        file = replace(
+            ROBOT, links=tuple(None if ten is None else tuple(factor * x for x in ten) for ten in ROBOT.links)
+        )
+        problem, estimate = estimated(file, training, other, estimator="auto")
+        (told,) = [one.option for one in estimate.tried if one.is_selected]
+        errors.append(float(told.split()[-2]))
+        left.append(unseen_part(problem, estimate))
+    assert errors[0] < 0.5 * errors[1]
+    assert left[1] < unseen("wls", training, other)
 
 
 @pytest.mark.slow

@@ -256,7 +256,12 @@ def test_every_option_has_its_range(name):
     """Else a file refuses what Python takes, and nothing checks the number."""
     fields_ = {f.name for f in fields(type(named_estimator(name))) if f.init}
     declared = estimator_options(name)
-    assert fields_ - {one.name for one in declared} <= {"prior", "fixed", "heaviest"}  # of the call, not of files
+    assert fields_ - {one.name for one in declared} <= {
+        "prior",
+        "fixed",
+        "heaviest",
+        "likely",
+    }  # of the call, not of files
     assert all(one.help and (one.choices or one.high < math.inf) for one in declared)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
-from minertia.identification.evidence.prior import USUAL
 from minertia.identification.identify import Identification
 from minertia.identification.physical.consistency import physical_space
+from minertia.identification.problem.marginal import USUAL_ERROR
 from minertia.robot.inertia import from_pseudo_inertia, pseudo_inertia
 from minertia.robot.robot import Robot
 from tests.identification.coverage import forgotten
@@ -74,7 +74,7 @@ def test_a_value_that_the_prior_gives_is_called_so_and_is_as_uncertain_as_the_pr
     held = [p for p in found.parameters if p.kind == PRIOR]
     size = dict(zip(found.linear.names, np.abs(found.linear.nominal()), strict=True))
     assert len(held) > 5
-    assert all(p.deviation > 0.2 * USUAL * size[p.name] for p in held)
+    assert all(p.deviation > 0.2 * USUAL_ERROR * size[p.name] for p in held)
     assert f"{len(held)} of {len(found.parameters)} values are determined by the prior rather than by the data" in str(
         found
     )

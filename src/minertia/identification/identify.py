@@ -82,7 +82,7 @@ def identify(
     """Identify a robot from its logs: paths, recordings or motions; or run a `Campaign` with all options.
 
     validate: validation logs.  effects: effects to fit in addition to link inertia (None: those of the
-    campaign, else selected by cross-validation).  Logs of commands (`q_cmd1`) without efforts are fitted
+    campaign, else selected by the marginal likelihood).  Logs of commands (`q_cmd1`) without efforts are fitted
     through a model of the position servos (`Campaign.command`).  estimator: its name, or an object.  fix:
     parameters whose values are known, by full name.  joints: joints whose efforts are used, by name or number
     from 1.  tell: progress callback. `minertia identify` calls this function.

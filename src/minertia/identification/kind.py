@@ -191,7 +191,7 @@ class Problem(ABC):
     kind: its key in `KINDS`.  measure: reference quantity of residuals, with the thresholds of a good model.
     has_efforts: whether its logs must have efforts.  title: title of its reports.  band_draws: number of
     posterior samples whose predictions form a band.  campaign: with all log-dependent options determined.
-    logs, unseen: fitted logs, and validation logs.  ladder: forward selection of effects, None if they were
+    logs, unseen: fitted logs, and validation logs.  ladder: selection of effects, None if they were
     specified.
     """
 

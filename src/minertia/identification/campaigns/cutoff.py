@@ -18,6 +18,7 @@ from minertia.identification.campaigns.recorded import RecordedLog
 from minertia.identification.loads.body import Carried, carried
 from minertia.identification.logs.recording import SI
 from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.ladder import candidates, reach_of
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import predict, with_fixed
@@ -34,6 +35,7 @@ STEP = 2**0.5  # ratio of neighbouring cut-offs
 STEPS = 6  # in either direction, at most
 GAIN = 0.002  # part of the residual by which a step must lower it
 LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is made on
+LEFT_OUT = ("load_coulomb", "stribeck", "cubic", "position_coulomb")  # effects that hardly depend on the cut-off
 OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the data of their own
 
 
@@ -56,7 +58,8 @@ def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: flo
         (RecordedLog.of(one.log, one.beginning.select(slice(0, SAMPLES))), carried(campaign.robot, one.log.load))
         for one in logs[:LOGS]
     ]
-    model = linear_model(campaign.robot, _effects(campaign), joints=campaign.efforts)
+    with one_thread():
+        model = _model(campaign, short)
 
     def cost(cutoff: float) -> float:
         plan = replace(campaign.filter, cutoff_hz=cutoff)
@@ -101,6 +104,29 @@ def _descended(
     return best, costs
 
 
+def _model(campaign: Campaign, short: Sequence[tuple[RecordedLog, Carried | None]]) -> LinearModel:
+    """Model whose fits are compared; where the effects are open, with smooth friction and springs at each joint."""
+    model = linear_model(campaign.robot, _effects(campaign), joints=campaign.efforts)
+    if campaign.effects is not None:
+        return model
+    try:
+        first = observe(model, _filtered(campaign, model, short, campaign.filter))
+    except MinertiaError:
+        return model
+    wanted = [e for e in candidates(campaign.robot, reach_of(first)) if e.kind not in LEFT_OUT]
+    return linear_model(campaign.robot, wanted, joints=campaign.efforts)
+
+
+def _filtered(
+    campaign: Campaign, model: LinearModel, recorded: Sequence[tuple[RecordedLog, Carried | None]], plan: Filter
+) -> list[EffortLog]:
+    assert campaign.evaluation is not None
+    return [
+        EffortLog.of(one, resolved(plan, one.beginning), campaign.evaluation, model.rows, load)
+        for one, load in recorded
+    ]
+
+
 def _effects(campaign: Campaign) -> list[Wanted]:
     """Effects of the campaign, except those that need a separate pass over the data."""
     effects = DEFAULT_EFFECTS if campaign.effects is None else campaign.effects
@@ -113,23 +139,26 @@ def _residual(
     recorded: Sequence[tuple[RecordedLog, Carried | None]],
     plan: Filter,
 ) -> float:
-    """Relative residual of a weighted fit with this filter; infinite if it cannot be fitted."""
-    evaluation = campaign.evaluation
-    assert evaluation is not None
+    """Geometric mean of two relative residuals of a weighted fit with this filter: of all efforts, and of each.
+
+    It is infinite if it cannot be fitted.
+    """
     try:
-        logs = [
-            EffortLog.of(one, resolved(plan, one.beginning), evaluation, model.rows, load) for one, load in recorded
-        ]
+        logs = _filtered(campaign, model, recorded, plan)
         known = {**model.choice.fixed, **campaign.fix}
         problem = with_fixed(observe(model, logs), known)[0]
     except MinertiaError:
         return float("inf")
     part = problem.reduced(excitation(problem).independent)
     beta = part.expand(weighted_solution(part)[0])
-    rest = effort = 0.0
+    rest, effort = np.zeros((2, len(model.rows)))
     for log in logs:
         for block in log.judged:
             measured, predicted = log.compared(block, predict(model, beta, block))
-            rest += float(np.sum((measured - predicted) ** 2))
-            effort += float(np.sum(measured**2))
-    return float(np.sqrt(rest / effort)) if effort > 0 else float("inf")
+            rest += np.sum((measured - predicted) ** 2, axis=0)
+            effort += np.sum(measured**2, axis=0)
+    moved = (effort > 0) & (rest > 0)
+    if not moved.any():
+        return float("inf")
+    each = np.mean(np.log(rest[moved] / effort[moved]))
+    return float(np.exp(0.25 * (each + np.log(rest.sum() / effort.sum()))))

@@ -575,7 +575,7 @@ class CampaignOptions(Declared):
         "files also tables.",
         table="model",
         command="effects",
-        otherwise="chosen by cross-validation",
+        otherwise="chosen by the marginal likelihood",
     )
     joints: Sequence[str | int] = option(
         (), "Joints to identify: names, or numbers starting at 1.", table="", command="joints", otherwise="all"

@@ -16,17 +16,19 @@ from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.campaigns.recorded import RecordedLog, recorded_log
 from minertia.identification.campaigns.sensed import precise, refuse_with_sensors, settled_rows
 from minertia.identification.loads.body import carried
-from minertia.identification.logs.recording import SI, Recording
+from minertia.identification.logs.recording import SI, Recording, even_rate
 from minertia.identification.problem.linear import chosen_rows
 from minertia.identification.problem.rows import blocks_of
 from minertia.identification.problem.tried import Tried
-from minertia.identification.signals.filtering import resolved
+from minertia.identification.signals.filtering import OVERSAMPLING, PARALLEL, PARALLEL_EDGE, resolved
 from minertia.identification.signals.options import Evaluation, Filter
+from minertia.identification.signals.spectrum import CYCLES, MARGIN, motion_band, quiet_cutoff
 from minertia.io.errors import CampaignError, FilterError, RecordingError
 
 TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
 FINER = 10.0  # rate at which efforts are judged over that of the logs, at most
 TRIM_PART = 0.05  # ... or this part of a short one
+DROPPED = 0.1  # part of a log that the parallel filter may drop at its ends
 
 
 def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
@@ -110,7 +112,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
             continue
         tell(f"filtering {log.name}")
         try:
-            ready.append(_prepared(campaign, read[k]))
+            ready.append(_prepared(campaign, read[k], is_fitted=k < count))
         except FilterError as err:
             raise RecordingError(str(err), file=log.name) from None
     return PreparedCampaign(campaign, tuple(ready[:count]), tuple(ready[count:]), tried)
@@ -135,8 +137,24 @@ def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> tu
         tell("choosing the cut-off")
         shortest = min(one.beginning.duration for one in read.values())
         cutoff, tried = fitted_cutoff(campaign, fitted, shortest)
-        campaign = replace(campaign, filter=replace(campaign.filter, cutoff_hz=cutoff))
+        assert campaign.evaluation is not None
+        chosen = _chosen(campaign.filter, cutoff, campaign.evaluation, first)
+        campaign = replace(campaign, filter=chosen)
     return campaign, tried
+
+
+def _chosen(plan: Filter, cutoff: float, evaluation: Evaluation, fitted: Sequence[Recording]) -> Filter:
+    """Filter with a chosen cut-off; equations are fitted in the band of the evaluation unless it states another.
+
+    The parallel filter of that band must not drop more than a tenth of the shortest log.
+    """
+    shortest = min(one.duration for one in fitted)
+    motion = [motion_band(one.q, even_rate(one)) or 0.0 for one in fitted]
+    plan = replace(plan, cutoff_hz=cutoff, band_hz=plan.band_hz or max(motion) or None)
+    band = max(evaluation.cutoff_hz, 2 * PARALLEL_EDGE / (DROPPED * shortest))
+    if plan.rate_hz is not None or plan.parallel_hz is not None or band > PARALLEL * OVERSAMPLING * cutoff:
+        return plan
+    return replace(plan, parallel_hz=band, rate_hz=band / PARALLEL)
 
 
 def refuse_unknown_gains(campaign: Campaign, logs: Sequence[EffortLog]) -> None:
@@ -154,10 +172,25 @@ def refuse_unknown_gains(campaign: Campaign, logs: Sequence[EffortLog]) -> None:
             )
 
 
-def _prepared(campaign: Campaign, read: RecordedLog) -> EffortLog:
+def _prepared(campaign: Campaign, read: RecordedLog, is_fitted: bool) -> EffortLog:
     assert campaign.evaluation is not None
     rows, load = chosen_rows(campaign.robot, campaign.efforts), carried(campaign.robot, read.log.load)
-    return EffortLog.of(read, resolved(campaign.filter, read.beginning), campaign.evaluation, rows, load)
+    plan = campaign.filter if is_fitted else _scaled(campaign.filter, read.beginning)
+    return EffortLog.of(read, resolved(plan, read.beginning), campaign.evaluation, rows, load)
+
+
+def _scaled(plan: Filter, recording: Recording) -> Filter:
+    """Filter of a validation log: its cut-off is to the band of its motion as that of the fit to the fitted motion.
+
+    It is not lowered below ten times the band, and not raised to frequencies where noise shows in the accelerations.
+    """
+    if plan.band_hz is None or plan.cutoff_hz is None:
+        return plan
+    rate = even_rate(recording)
+    band = motion_band(recording.q, rate) or plan.band_hz
+    lowest = min(plan.cutoff_hz, max(MARGIN * band, CYCLES / recording.duration))
+    highest = max(plan.cutoff_hz, quiet_cutoff(recording.q, rate))
+    return replace(plan, cutoff_hz=float(np.clip(plan.cutoff_hz * band / plan.band_hz, lowest, highest)))
 
 
 def refuse_twins(campaign: Campaign) -> None:

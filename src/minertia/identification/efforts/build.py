@@ -17,24 +17,26 @@ from minertia.identification.campaigns.prepare import (
     refuse_unknown_gains,
 )
 from minertia.identification.campaigns.prepared import EffortLog
+from minertia.identification.efforts.prior import prior_values
 from minertia.identification.loads.gains import DriveGains, sensor_gains
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.recording import SI
+from minertia.identification.physical.consistency import prior_groups
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import (
     START,
     Ladder,
     candidates,
     climbed,
-    decoupled,
-    highest_speeds,
+    reach_of,
     shortened,
     springs,
 )
 from minertia.identification.problem.linear import LinearModel, linear_model
+from minertia.identification.problem.marginal import memory_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, with_fixed
-from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion
+from minertia.identification.problem.rows import judged_motion
 from minertia.identification.problem.solve import best_terms, weighted_solution
 from minertia.identification.problem.terms import everywhere
 from minertia.identification.problem.tried import Tried
@@ -51,7 +53,7 @@ class EffortRows:
 
     campaign: with every choice that depends on its logs made.  logs, unseen: fitted logs, and validation logs.
     observation: the R factors of all unknowns; free: the same with fixed parameters moved to the right-hand side.
-    fixed: known parameters.  excitation: which unknowns the motion distinguishes.  ladder: forward selection of the
+    fixed: known parameters.  excitation: which unknowns the motion distinguishes.  ladder: selection of the
     effects, None where they were specified.  gains: drive gains found from force/torque sensors; None where they
     were given or efforts are logged.  tried: all options of filter and effects that were tried.
     """
@@ -146,23 +148,20 @@ def linear_of(campaign: Campaign) -> LinearModel:
 
 
 def chosen_effects(ready: PreparedCampaign) -> Ladder:
-    """Forward selection of effects by cross-validation on the fitted logs; validation logs are not used."""
+    """Selection of effects on the fitted logs; validation logs are not used."""
     campaign = ready.campaign
     names = [log.name for log in ready.train]
     short = [judged_motion(shortened(log)) for log in ready.train]  # friction shows in efforts
     with one_thread():
         model = linear_of(campaign)
         first = observe(model, short, names=names)
-        speeds = highest_speeds(first)
-        wanted = candidates(campaign.robot, speeds)
+        reach = reach_of(first)
+        wanted = candidates(campaign.robot, reach)
         superset = linear_model(campaign.robot, wanted, joints=campaign.efforts, method=SETS[campaign.parameters])
         load = load_efforts(model, plain_values(first))
-
-        def seen(motions: Sequence[LogMotion], titles: Sequence[str]) -> Observation:
-            return with_fixed(observe(superset, motions, names=titles, load=load), campaign.fix)[0]
-
-        apart = decoupled([block for motion in short for block in blocks_of(motion)], campaign.robot)
-        return climbed(seen(short, names), speeds, seen([apart], ["decoupled motion"]))
+        seen = with_fixed(observe(superset, short, names=names, load=load), campaign.fix)[0]
+        groups = prior_groups(seen, prior_values(campaign), campaign.fix)
+        return climbed(seen, reach, groups, memory_of(first))
 
 
 def plain_values(observation: Observation) -> Array:

@@ -16,7 +16,8 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import PreparedCampaign, silent
 from minertia.identification.efforts.build import EffortRows, build_rows
 from minertia.identification.efforts.judge import residuals_on
-from minertia.identification.efforts.solve import prior_values, solve_efforts
+from minertia.identification.efforts.prior import prior_values
+from minertia.identification.efforts.solve import solve_efforts
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.physical import Physical
 from minertia.identification.model import term_table

@@ -1,13 +1,13 @@
-"""Choice between unconstrained least squares and physically consistent fits, by cross-validation.
+"""Choice between unconstrained least squares and physically consistent fits with a prior.
 
 With weakly exciting motion, some directions of the parameters are determined by noise: the unconstrained fit
-follows the noise, and fails on other motion.  Physical consistency of the links, and a prior from the robot
-file, constrain such directions.  Cross-validation decides how far to trust either.
+follows the noise, and fails on other motion.  Physical consistency of the links, a prior from the robot file, and one
+of zero for effects constrain such directions, each as strongly as the marginal likelihood of the logs says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self, final
 
@@ -18,22 +18,38 @@ from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Choice, Estimator, Known
 from minertia.identification.estimators.least_squares import WeightedLeastSquares
 from minertia.identification.estimators.physical import Physical
-from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpace, is_nonnegative, physical_space
+from minertia.identification.physical.consistency import (
+    GAPS_ONLY,
+    PhysicalSpace,
+    is_nonnegative,
+    physical_space,
+    prior_groups,
+)
 from minertia.identification.physical.fit import physical_fit
-from minertia.identification.physical.scaling import unshifted_fold
+from minertia.identification.physical.scaling import trusted_levels, unshifted
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.identification.problem.marginal import (
+    FREE,
+    LINKS,
+    Groups,
+    Marginal,
+    MarginalLikelihood,
+    PriorDeviations,
+    memory_of,
+)
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import block_folds, inverse, left_out_squares, strongest, weighted_solution
+from minertia.identification.problem.solve import inverse, weighted_solution
 from minertia.identification.problem.tried import Tried
 from minertia.io.errors import SolverFailed
 from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
-FEWEST_BLOCKS = 3  # of the logs, below which leaving one out says too little
-WEIGHTS = (GAPS_ONLY, 1e-4, 1e-2, 1.0, 100.0)  # of the prior that are tried
-BETTER = 0.95  # residual over that of plain least squares from which a physical fit is taken
-AS_GOOD = 1.01  # the same where plain least squares gives values that cannot be: as good is good enough
+KNOWN = (
+    0.01  # variance by the data over that of the prior below which the prior moves no value by a tenth of a deviation
+)
+CONTRADICTED = 5.0  # deviations of the increase of the sum of squares from which the logs contradict physics
+CONTRADICTS = "the logs contradict physical consistency or the prior"
 CERTAIN = 5.0  # deviations below 0 from which a value is negative: these are for white residuals, and so too small
 MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 
@@ -41,9 +57,10 @@ MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 @final
 @dataclass(frozen=True)
 class Automatic(Estimator):
-    """Unconstrained weighted least squares, unless a physical fit predicts held-out folds clearly better.
+    """Unconstrained weighted least squares if the logs determine all values; else a physical fit with a prior.
 
-    If least squares makes rotor inertia or friction negative, a physical fit that predicts as well is chosen.
+    The deviations of the prior maximise the marginal likelihood of the logs.  If least squares makes rotor inertia or
+    friction negative, a physical fit is chosen, too, unless the logs contradict it.
     prior: standard parameters by name (None: those of the robot, if it has any).  fixed: known parameters.
     """
 
@@ -66,45 +83,45 @@ class Automatic(Estimator):
         """Estimator to use for a problem, with a message if it is not weighted least squares."""
         plain = Choice(WeightedLeastSquares(), "wls")
         space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms).free()
-        if len(problem.blocks) < FEWEST_BLOCKS or not 0 < len(space.links) <= MOST_LINKS:
+        if not 0 < len(space.links) <= MOST_LINKS:
             return plain
         with one_thread():
-            free, errors = _errors(problem, space, self._weights(problem))
-        better = {weight: e for weight, e in errors.items() if e.sum() < BETTER**2 * free.sum()}
-        wrong = [] if better else impossible_effects(problem)
-        if wrong and GAPS_ONLY in errors and errors[GAPS_ONLY].sum() < AS_GOOD**2 * free.sum():
-            better = {GAPS_ONLY: errors[GAPS_ONLY]}  # physics alone: no prior is needed for that
-        weight = list(better)[strongest(np.stack(list(better.values())))] if better else None
-        tried = tuple(
-            _tried(own, float(1 - np.sqrt(e.sum() / free.sum())), own == weight)
-            for own, e in ((None, free), *errors.items())
+            memory = memory_of(problem)
+            groups = prior_groups(problem, self.prior, self.fixed)
+            likelihood = MarginalLikelihood(problem, groups, memory)
+            found = likelihood.maximised(np.ones(problem.count, bool))
+            wrong = impossible_effects(problem)
+            likely = PriorDeviations(_deviations(problem.model, groups, found), memory, tuple(found.sigma.tolist()))
+            contradiction = _contradiction(problem, space.deviating(likely, problem), found.sigma, memory)
+            is_known = excitation(problem).is_complete and likelihood.undetermined(found) < KNOWN
+        takes = contradiction < CONTRADICTED and (bool(wrong) or not is_known)
+        error = found.factors.get(LINKS)
+        trust = "" if error is None else f"; relative error of the prior's links {100 * error:.2g} %"
+        option = f"physical with a prior{trust}"
+        reason = CONTRADICTS if contradiction >= CONTRADICTED else "the logs determine all values without it"
+        undetermined = f"it makes {', '.join(wrong)} negative" if wrong else "the logs do not determine all values"
+        tried = (
+            Tried("estimator", "wls", 0.0, not takes, undetermined if takes else ""),
+            Tried("estimator", option, float("nan"), takes, "" if takes else reason),
         )
-        if weight is None:
+        if not takes:
             return replace(plain, tried=tried)
-        ratio = float(np.sqrt(better[weight].sum() / free.sum()))
-        pull = "" if weight == GAPS_ONLY else f" regularised towards the prior with weight {weight:g}"
-        why = f", which makes {', '.join(wrong)} negative" if wrong else ""
+        why = f", as least squares makes {', '.join(wrong)} negative" if wrong else ""
         note = (
-            f"the physically consistent fit{pull} was chosen: its residual on held-out folds is {100 * ratio:.3g} "
-            f"% of that of least squares{why} (choose with --estimator)"
+            f"the physically consistent fit with a prior was chosen{why}: the logs do not determine all values{trust} "
+            "(choose with --estimator)"
         )
-        return Choice(Physical(prior=self.prior, weight=weight, fixed=self.fixed), "physical", (note,), tried)
-
-    def _weights(self, problem: Observation) -> tuple[float, ...]:
-        return WEIGHTS if self.prior is not None or problem.model.robot.has_parameters else WEIGHTS[:1]
+        physical = Physical(prior=self.prior, fixed=self.fixed, likely=likely)
+        return Choice(physical, "physical", (note,), tried)
 
 
-def _tried(weight: float | None, gain: float, is_selected: bool) -> Tried:
-    """Record of a compared estimator; weight: that of its prior, None for least squares."""
-    if weight is None:
-        return Tried("estimator", "wls", gain, is_selected, "" if is_selected else "a physical fit predicts better")
-    option = "physical" if weight == GAPS_ONLY else f"physical, prior weight {weight:g}"
-    reason = (
-        f"less than {100 * (1 - BETTER):.2g} % better than wls"
-        if gain < 1 - BETTER
-        else "another weight is as good within one standard error"
-    )
-    return Tried("estimator", option, gain, is_selected, "" if is_selected else reason)
+def _deviations(model: LinearModel, groups: Groups, found: Marginal) -> dict[str, float]:
+    """Standard deviation of the prior of each standard parameter that has one."""
+    deviations: dict[str, float] = {}
+    for name, where in groups.members.items():
+        if name != FREE:
+            deviations |= {model.standard[k]: float(found.factors[name] * groups.units[k]) for k in where}
+    return deviations
 
 
 def impossible_effects(problem: Observation) -> list[str]:
@@ -116,27 +133,23 @@ def impossible_effects(problem: Observation) -> list[str]:
     return [name for name, v, d in values if v < -CERTAIN * d and is_nonnegative(symbol_of(name))]
 
 
-def _errors(problem: Observation, space: PhysicalSpace, weights: tuple[float, ...]) -> tuple[Array, dict[float, Array]]:
-    """Sums of squares on held-out folds over the noise variance: for least squares, and for each prior weight."""
-    found = excitation(problem)
-    _, _, sigma = weighted_solution(problem.reduced(found.independent))
-    folds = [unshifted_fold(problem, fold) for fold in block_folds(problem, sigma)]  # few blocks need the choice most
-    rows = problem.samples * len(sigma) * (len(folds) - 1) // len(folds)
-    columns = [problem.keep[c] for c in found.independent]
-    known = problem.shift
+def _contradiction(problem: Observation, space: PhysicalSpace, sigma: Array, memory: float) -> float:
+    """Increase of the sum of squares by physics and the prior, in deviations of what noise in the logs would give.
 
-    def free(R: Array) -> Array:
-        beta = np.array(known)
-        beta[columns] += np.linalg.lstsq(R[:, columns], R[:, -1] - R[:, :-1] @ known, rcond=None)[0]
-        return beta
+    sigma: noise level of each effort.  Infinite where no physical fit is found.
+    """
+    part = problem.reduced(excitation(problem).independent)
+    beta, _, _ = weighted_solution(part)
+    sigma = trusted_levels(problem, sigma)
+    try:
+        R = unshifted(problem, problem.triangle(sigma))
+        held = physical_fit(space, R, problem.samples * len(sigma), weight=GAPS_ONLY).beta
+    except SolverFailed:
+        return float("inf")
+    fits = (_own(problem, held), _own(problem, part.expand(beta)))
+    with_prior, free = (float(np.sum((problem.residuals(own) / sigma) ** 2)) for own in fits)
+    return ((with_prior - free) / memory - part.count) / float(np.sqrt(2 * max(part.count, 1)))
 
-    def physical(weight: float) -> Callable[[Array], Array]:
-        return lambda R: physical_fit(space, R, rows, weight=weight).beta
 
-    errors = {}
-    for weight in weights:
-        try:
-            errors[weight] = left_out_squares(folds, physical(weight))
-        except SolverFailed:
-            continue
-    return left_out_squares(folds, free), errors
+def _own(problem: Observation, beta: Array) -> Array:
+    return np.asarray((beta - problem.shift)[list(problem.keep)])

@@ -26,6 +26,7 @@ from minertia.identification.physical.places import misplaced, unplaced
 from minertia.identification.physical.scaling import trusted_levels, unshifted, unshifted_fold
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.marginal import PriorDeviations
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import (
     block_folds,
@@ -54,7 +55,8 @@ class Physical(Estimator):
     """Physically consistent least squares by semidefinite programming, efforts weighted by joint.
 
     prior: standard parameters by name (None: those of the robot).  fixed: known parameters.  heaviest: limit of a
-    link's mass relative to the prior's, which is exceeded only if the data contradict it.
+    link's mass relative to the prior's, which is exceeded only if the data contradict it.  likely: deviations of
+    the prior by parameter, in place of one weight.
     """
 
     prior: Mapping[str, float] | None = None
@@ -70,6 +72,7 @@ class Physical(Estimator):
     )
     fixed: Mapping[str, float] = field(default_factory=dict)
     heaviest: float = math.inf
+    likely: PriorDeviations | None = None
     fills_gaps: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
 
@@ -85,12 +88,12 @@ class Physical(Estimator):
         found = excitation(problem)
         part = problem if found.is_complete else problem.reduced(found.independent)
         free, _, sigma = weighted_solution(part)
-        sigma = trusted_levels(problem, sigma)
+        sigma = trusted_levels(problem, sigma if self.likely is None else np.array(self.likely.levels))
         R = problem.triangle(sigma)
         rows = problem.samples * len(sigma)
         weight = self._best_weight(problem, space, sigma) if self.weight is None else self.weight
         slack = _slack(space, problem.expand(free)) if found.is_complete else None
-        if slack is not None and slack > CLEAR and weight <= GAPS_ONLY:
+        if slack is not None and slack > CLEAR and weight <= GAPS_ONLY and self.likely is None:
             kept = self._free_fit(problem, space, problem.expand(free), sigma, slack)
             if kept is not None:
                 return kept
@@ -104,12 +107,16 @@ class Physical(Estimator):
         )
         notes = (*((prior_weight(weight),) if weight > GAPS_ONLY else ()), *remarks)
         verdict = answer.verdict(
-            free_is_physical=slack is not None and slack > 0, slack=slack, drawn=weight > GAPS_ONLY
+            free_is_physical=slack is not None and slack > 0,
+            slack=slack,
+            drawn=weight > GAPS_ONLY or self.likely is not None,
         )
         return self._result(problem, space, answer, sigma, verdict, weight, notes)
 
     def _space(self, problem: Observation) -> PhysicalSpace:
         space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
+        if self.likely is not None:
+            space = space.deviating(self.likely, problem)
         if math.isinf(self.heaviest) or self.prior is None:
             return space
         known = [link for link in space.links if self.prior.get(full_name("M", link), 0.0) > 0]

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from minertia.identification.estimators.estimate import Fit, Prior
 from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.problem.marginal import BELIEF, USUAL_ERROR
 from minertia.identification.problem.observation import Observation
 
 Array = NDArray[np.float64]
-USUAL = 0.25  # relative error of masses and inertias of a file
-BELIEF = 4.0  # directions that the data would have to determine to be believed as much
 RANGE = np.geomspace(0.01, 100.0, 241)  # relative errors that are looked at
 HELD = 0.5  # part of the prior's variance of a value that is left where the prior, not the data, gives it
 
@@ -46,7 +45,7 @@ def held_spread(problem: Observation, fit: Fit) -> HeldSpread:
         error = relative**2 * prior.rows @ prior.error @ prior.rows.T
         return spread(problem, fit.beta, fit.sigma, prior.rows, error)
 
-    first = at(USUAL)
+    first = at(USUAL_ERROR)
     relative = prior_error(problem, fit.sigma, prior, float(np.median(first.inflation)) ** 2)
     widths = at(relative)
     alone = np.sqrt(np.diag(widths.white))
@@ -62,7 +61,7 @@ def prior_error(problem: Observation, sigma: Array, prior: Prior, noise: float) 
     """Most probable relative error s of a prior, from the directions that the data determine.
 
     The difference of data and prior prediction has the variance s^2 l_i + noise in eigendirection i; s^2 has
-    a scaled inverse chi-square prior about USUAL^2 with BELIEF degrees of freedom.  noise: power of the noise
+    a scaled inverse chi-square prior about USUAL_ERROR^2 with BELIEF degrees of freedom.  noise: power of the noise
     relative to that of white noise of the same standard deviation.
     """
     R = problem.triangle(sigma)[:-1]
@@ -70,5 +69,5 @@ def prior_error(problem: Observation, sigma: Array, prior: Prior, noise: float) 
     square = (vectors.T @ (R[:, -1] - R[:, :-1] @ prior.target)) ** 2
     variance = RANGE[:, None] ** 2 * np.maximum(values, 0.0) + max(noise, 1.0)
     cost = np.sum(np.log(variance) + square / variance, axis=1)
-    cost = cost + BELIEF * (np.log(RANGE**2) + USUAL**2 / RANGE**2)
+    cost = cost + BELIEF * (np.log(RANGE**2) + USUAL_ERROR**2 / RANGE**2)
     return float(RANGE[int(np.argmin(cost))])

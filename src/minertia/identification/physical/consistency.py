@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from minertia.identification.physical.cones import ConeProgram, dual_matrix, link_svec, svec
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
+from minertia.identification.problem.marginal import USUAL_ERROR, Groups, PriorDeviations, grouped
+from minertia.identification.problem.observation import Observation
 from minertia.io.errors import UnknownName
 from minertia.io.resources import one_thread
 from minertia.robot.effects import BY_SYMBOL
@@ -29,6 +31,7 @@ BOUNDARY = 1e-3  # of the prior's distance from the boundary: closer than this i
 GAPS_ONLY = 1e-7  # weight of a prior that only fills what the data leave open
 UNKNOWN_EFFECT = 1e-4  # weight of zero for effects the prior does not know: nothing where the data show them
 EFFECT_ERROR, OFFSET_ERROR = 2.0, 4.0  # relative error of effects in a file over that of masses
+STRONGEST = 1e4  # weight of a prior: from there on it is a fixed value
 LIGHT = 1e-2  # of the usual mass of a link, for one that has none
 THIN = 1e-3  # of the sum of a body's principal second moments: smallest one of a prior
 POINT, BALL = 1e-3, 0.05  # m: a body smaller than the first is a point, for which a ball of the second stands
@@ -44,7 +47,8 @@ class PhysicalSpace:
     prior: a physically consistent robot (default: the nominal one, else bodies of 1 kg and 0.1 m); fixed:
     known parameters.  effort: typical effort of each row, which scales effects without a prior.  extents:
     boxes that contain the centres of mass of links, by link number from 1.  heaviest: largest masses of links
-    [kg], by link number from 1.
+    [kg], by link number from 1.  deviations: standard deviations of the prior by name of the parameter, where they
+    are known; each counts as `memory` rows of noise.
     """
 
     model: LinearModel
@@ -53,6 +57,8 @@ class PhysicalSpace:
     effort: tuple[float, ...] = ()
     extents: Mapping[int, Extent] = field(default_factory=dict)
     heaviest: Mapping[int, float] = field(default_factory=dict)
+    deviations: Mapping[str, float] = field(default_factory=dict)
+    memory: float = 0.0  # over the number of rows
 
     @cached_property
     def x0(self) -> Array:
@@ -106,6 +112,10 @@ class PhysicalSpace:
         for k in self.effects:
             if self.x0[k] == 0:
                 near[k] = UNKNOWN_EFFECT
+        for k, name in enumerate(self.model.standard):
+            if name in self.deviations:
+                own = self.memory * (self.scales[k] / self.deviations[name]) ** 2
+                near[k] = min(max(own, GAPS_ONLY), STRONGEST)
         return near
 
     @cached_property
@@ -120,6 +130,8 @@ class PhysicalSpace:
             name = self.model.standard[k]
             known = OFFSET_ERROR if _is_offset(name) else EFFECT_ERROR
             found[k] *= known if self.x0[k] != 0 else OFFSET_ERROR / _effect_part(name)
+        for k, name in enumerate(self.model.standard):
+            found[k] = self.deviations.get(name, USUAL_ERROR * found[k]) / USUAL_ERROR
         return found
 
     @cached_property
@@ -164,6 +176,11 @@ class PhysicalSpace:
         """Links with a box constraint on the centre of mass; known links need none."""
         known = {link_number(name) for name in self.fixed if symbol_of(name) in ("MX", "MY", "MZ", "M")}
         return [link for link in self.links if link in self.extents and link not in known]
+
+    def deviating(self, likely: PriorDeviations, problem: Observation) -> PhysicalSpace:
+        """Space whose prior has these deviations in a fit of a problem."""
+        rows = max(problem.samples * len(problem.row_names), 1)
+        return replace(self, deviations=likely.deviations, memory=likely.memory / rows)
 
     def free(self) -> PhysicalSpace:
         """Space without boxes for centres of mass."""
@@ -270,6 +287,15 @@ def physical_space(
     extents = {j + 1: extent for j, extent in link_extents(model.robot).items() if j + 1 in links}
     inside = {full_name(s, link) for link in links for s in LINK_SYMBOLS}  # around bodies that can exist
     return PhysicalSpace(model, values | {k: v for k, v in known.items() if k not in inside}, known, usual, extents)
+
+
+def prior_groups(problem: Observation, prior: Mapping[str, float] | None, fixed: Mapping[str, float]) -> Groups:
+    """Groups of parameters whose prior deviations the logs tell, with the values of a prior or of the robot file."""
+    space = physical_space(problem.model, prior, fixed, problem.effort_rms)
+    tens = (*problem.model.robot.links, *(one.ten for one in problem.model.robot.sensors))
+    told = [k for link, own in space.links.items() for k in own
+            if (tens[link - 1] is not None if prior is None else full_name("M", link) in prior)]  # fmt: skip
+    return grouped(problem, space.x0, space.scales, told)
 
 
 def values_of_file(robot: Robot) -> dict[str, float]:

@@ -113,7 +113,7 @@ def _together(observation: Observation, null: Array, c: int) -> str:
     """Message on the unknowns with which a column is linearly dependent."""
     basis = numeric.cleared(null)
     rows = basis[np.abs(basis[:, c]) > 1e-6]
-    size = np.abs(rows).max(axis=0)
+    size = np.abs(rows if len(rows) else null).max(axis=0)  # of many weak dependencies none may be left
     order: Sequence[int] = np.argsort(-size).tolist()
     others = [observation.names[k] for k in order if size[k] > 1e-6 and k != c][:4]
     more = int((size > 1e-6).sum()) - 1 - len(others)

@@ -1,77 +1,67 @@
-"""Forward selection of friction effects, joint by joint, by cross-validation.
+"""Selection of friction effects and springs by the marginal likelihood of the efforts.
 
-Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the
-robot file.  Rotor inertia is retained if its estimates are jointly significantly positive, or if models
-with it predict better; it is dropped if models without it do.  Torque sensors behind the gears do not
-measure it, and its columns would increase the variance.  Then the candidate effects are tried in order,
-some on all joints at once, then on every joint.  An effect is selected if the held-out error decreases
-significantly and by at least a fiftieth of the joint's residual, both relative to the noise levels and in
-units of effort.
-
-The criterion is the held-out error plus a variance cost of the effect: how far the fits of the folds
-disagree on decoupled motion, in which every joint moves as in the logs and independently of the others.
-Folds alone would select effects that fit one motion and degrade the prediction of another.  Folds are
-blocks of time, and whole logs if there are several.  All candidates are columns of one pass over the
-data; every trial is algebra on R factors.
+The initial model has rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot file.  All
+candidate effects are added to it, each kind at all joints, with prior deviations that maximise the marginal likelihood
+(`marginal`).  Then the constants of each joint (the width of smooth Coulomb friction, the Stribeck velocity) are those
+of the largest likelihood, and effects are removed, first a kind from all joints, then from one, as long as the
+likelihood does not fall by more than one unit of its logarithm: of models that predict alike the simplest is selected.
+Rotor inertia is removed by the same rule; torque sensors behind the gears do not measure it.  All candidates are
+columns of one pass over the data; every trial is algebra on R factors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import stdtrit
 
 from minertia.identification.problem.diagnosis import excitation
+from minertia.identification.problem.marginal import Groups, MarginalLikelihood
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, blocks_of
-from minertia.identification.problem.solve import Fold, block_folds, log_folds, noise_floor, weighted_solution
+from minertia.identification.problem.solve import noise_floor, weighted_solution
 from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
-from minertia.identification.problem.triangles import triangle
 from minertia.identification.problem.tried import Tried
-from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
 from minertia.io.notebook import clipped, plural
 from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.robot import Robot
 
 SAMPLES = 30_000  # of a log, on which the choice is made
-GAIN = 0.02  # part of a joint's left-out sum of squares by which a step must lower that of all joints
-ERRORS = 1.5  # standard errors of its gain over the folds that a step must exceed; several dozen steps are tried
-CERTAIN = 0.99  # confidence that rotor inertias are together above zero (Student, one-sided)
-DECOUPLED = 1000  # states of decoupled motion
-COUNT = 8  # folds of blocks
-DEPENDENT = 1e-6  # of a column's length: what less is left of it by the others cannot be told apart from them
+TIE = 1.0  # of the logarithm of the marginal likelihood: models that differ less predict alike
+ROUNDS = 2  # of the search for constants
 MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
 FRACTIONS = {  # of the highest speed of a joint: values of a constant that are tried
     "width": (0.003, 0.01, 0.03, 0.1),
     "velocity": (0.01, 0.03, 0.1),
 }
+ALIKE = "the simpler model predicts alike"
+POWER = "it adds power to the motion at high speeds"
+WARM = 8  # iterations of the factors from those of a larger model
 
 
 @dataclass(frozen=True)
 class Step:
-    """Candidate step of the forward selection: an effect, tried with several values of its constant if it has one.
+    """Candidate effect, tried with several values of its constant if it has one.
 
-    replaces: the effect that it replaces.  is_common: it is tried on all joints at once before joint by joint.
+    replaces: the effect that it replaces.
     """
 
     word: str
     symbol: str
     constant: str = ""
     replaces: str = ""
-    is_nonnegative: bool = True
-    is_common: bool = False
 
 
 LADDER = (
-    Step("smooth_coulomb", "FCT", "width", replaces="FC", is_common=True),
+    Step("smooth_coulomb", "FCT", "width", replaces="FC"),
     Step("load_coulomb", "FCL"),
-    Step("cubic", "FVC", is_nonnegative=False),
+    Step("spring", "KS"),
+    Step("cubic", "FVC"),
     Step("stribeck", "FS", "velocity"),
+    Step("position_coulomb", "FCQ", "middle"),
 )
 START = ("rotor", "viscous", "coulomb", "offset")
 DROPPED = "rotor"  # of the start, where the logs do not show it
@@ -79,7 +69,7 @@ DROPPED = "rotor"  # of the start, where the logs do not show it
 
 @dataclass(frozen=True)
 class Taken:
-    """Selected step at joints (from 0); gain: relative reduction of the compared error.
+    """Selected step at joints (from 0); gain: relative reduction of the error of predictions.
 
     values: value of its constant at each of the joints, None if it has no constant.
     """
@@ -99,7 +89,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Result of the forward selection: the effects, as a campaign specifies them, and the selected steps.
+    """Result of the selection: the effects, as a campaign specifies them, and the selected steps.
 
     start: effects of the initial model.  tried: all candidate steps, in order.
     """
@@ -132,14 +122,13 @@ class Ladder:
     def notes(self) -> tuple[str, ...]:
         """Message on the selected steps and their gains."""
         own = sorted({spring.kind for spring in springs(self.robot)})
-        start = f"effects chosen by cross-validation: {', '.join((*self.start, *own))}"
+        start = f"effects chosen by the marginal likelihood: {', '.join((*self.start, *own))}"
         dropped = "" if DROPPED in self.start else f" ({DROPPED} omitted: it is not identifiable from the logs)"
         if not self.steps:
-            return (f"{start}{dropped}; no further friction term reduced the error on held-out folds",)
+            return (f"{start}{dropped}; no further effect makes predictions better",)
         told = "; ".join(taken.sentence(self.robot) for taken in self.steps)
         return (
-            f"{start}{dropped}; forward selection added {told} of the error on held-out folds and decoupled "
-            "motion (give effects to choose yourself)",
+            f"{start}{dropped}; further effects: {told} of the error of predictions (give effects to choose yourself)",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,13 +157,19 @@ def springs(robot: Robot) -> tuple[EffectSpec, ...]:
     )
 
 
-def candidates(robot: Robot, speeds: Array) -> tuple[EffectSpec, ...]:
-    """All candidate effects on every joint, for `chosen_effects`; speeds: highest speed of each coordinate."""
-    found = [*(everywhere(robot, word) for word in START), *springs(robot)]
+def candidates(robot: Robot, reach: Array) -> tuple[EffectSpec, ...]:
+    """All candidate effects on every joint, for `chosen_effects`.
+
+    reach (3, n): lowest and highest position and highest speed of each coordinate.
+    """
+    own = springs(robot)
+    found = [*(everywhere(robot, word) for word in START), *own]
+    sprung = {j for j, effects in enumerate(robot.effects) if any(BY_SYMBOL[s].inputs == ("q",) for s in effects)}
     for j in robot.driven:
-        fastest = joint_speed(robot, j, speeds)
         for step in LADDER:
-            for value in _values(step, fastest):
+            if step.symbol == "KS" and j in sprung:
+                continue  # the file tells
+            for value in _values(robot, step, j, reach):
                 constants = {} if value is None else {step.constant: value}
                 found.append(at_joints(robot, step.word, [j], constants, _tag(value)))
     return tuple(found)
@@ -185,10 +180,14 @@ def joint_speed(robot: Robot, j: int, speeds: Array) -> float:
     return float(sum(float(speeds[c]) * abs(float(ratio)) for c, ratio in robot.shares(j)))  # type: ignore[arg-type]
 
 
-def _values(step: Step, fastest: float) -> list[float | None]:
+def _values(robot: Robot, step: Step, j: int, reach: Array) -> list[float | None]:
     """Candidate values of the constant, rounded so that they do not depend on the last digits of a log."""
     if not step.constant:
         return [None]
+    if step.constant == "middle":
+        middle = 0.5 * (reach[0] + reach[1])
+        return [float(f"{sum(middle[c] * float(ratio) for c, ratio in robot.shares(j)):.2g}")]  # type: ignore[arg-type]
+    fastest = joint_speed(robot, j, reach[2])
     return [float(f"{part * fastest:.2g}") for part in FRACTIONS[step.constant] if part * fastest > 0]
 
 
@@ -205,227 +204,171 @@ def shortened(motion: LogMotion) -> LogMotion:
     return replace(first, keep=(start, min(stop, start + SAMPLES), step))
 
 
-def decoupled(blocks: Sequence[Motion], robot: Robot) -> Motion:
-    """Decoupled motion: joint states of the logs, drawn independently for each joint; efforts are zero."""
-    rng = np.random.default_rng(0)
-    q, qd, qdd = (np.concatenate([_kept(block, name) for block in blocks]) for name in ("q", "qd", "qdd"))
-    drawn = rng.integers(len(q), size=(DECOUPLED, robot.n + 1))
+def climbed(problem: Observation, reach: Array, groups: Groups, memory: float) -> Ladder:
+    """Select effects on a problem with all candidate columns.
 
-    def mixed(x: Array) -> Array:
-        found, first = x[drawn[:, -1]], x.shape[1] - robot.n
-        for j in range(robot.n):
-            found[:, first + j] = x[drawn[:, j], first + j]
-        return found
-
-    t = np.arange(DECOUPLED, dtype=float)
-    return Motion(t, mixed(q), mixed(qd), mixed(qdd), np.zeros((DECOUPLED, robot.n_efforts)))
-
-
-def _kept(block: Motion, name: str) -> Array:
-    return np.asarray(getattr(block, name)[block.keep[0] : block.keep[1]])
-
-
-def climbed(problem: Observation, speeds: Array, decoupled: Observation) -> Ladder:
-    """Run the forward selection on a problem with all candidate columns.
-
-    decoupled: problem with the same columns on decoupled motion.
+    reach: see `candidates`.  groups: prior of its parameters.  memory: number of rows that count as one.
     """
-    return _Climb(problem, speeds, decoupled).run()
+    return _Selection(problem, reach, groups, memory).run()
 
 
-@dataclass(frozen=True)
-class _Errors:
-    """Sums of squares of each fold: weighted, relative to the noise levels; plain, in units of effort."""
+class _Selection:
+    """State of the selection: the columns in use, and the posterior of their parameters."""
 
-    weighted: Array
-    plain: Array
-
-    def is_below(self, other: _Errors) -> bool:
-        """Whether the error is smaller by both measures: small joints must not gain at the cost of large ones."""
-        return bool(self.weighted.sum() < other.weighted.sum() and self.plain.sum() < other.plain.sum())
-
-    def gain_over(self, other: _Errors) -> float:
-        """Relative reduction of the root-mean-square error compared with `other`."""
-        return float(1 - np.sqrt(self.weighted.sum() / other.weighted.sum()))
-
-    def beats(self, other: _Errors, least: float = 0.0) -> bool:
-        """Whether the error is smaller, significantly and by at least `least`."""
-        return not self.objection(other, least)
-
-    def objection(self, other: _Errors, least: float = 0.0) -> str:
-        """Reason why the error is not clearly smaller than that of `other`; empty if it is."""
-        if not np.all(np.isfinite(self.weighted)):
-            return "the fit without some fold is singular"
-        if not self.is_below(other):
-            return "the error is not smaller, both relative to the noise and in units of effort"
-        gains = other.weighted - self.weighted
-        total, error = float(gains.sum()), float(gains.std(ddof=1) * np.sqrt(len(gains)))
-        if not total > ERRORS * error:
-            return f"the gain is below {ERRORS:g} standard errors"
-        return "" if total > least else f"the gain is below {100 * GAIN:g} % of the joint's squared error"
-
-
-class _Climb:
-    """State of a forward selection: the columns in use, and their errors on each fold."""
-
-    def __init__(self, problem: Observation, speeds: Array, decoupled: Observation) -> None:
-        self.problem, self.robot, self.speeds = problem, problem.model.robot, speeds
-        self.decoupled = decoupled.totals / np.sqrt(decoupled.samples)
+    def __init__(self, problem: Observation, reach: Array, groups: Groups, memory: float) -> None:
+        self.problem, self.robot, self.reach = problem, problem.model.robot, reach
+        self.likelihood = MarginalLikelihood(problem, groups, memory)
         self.index = {name: k for k, name in enumerate(problem.names)}
-        start = [k for name, k in self.index.items() if "@" not in name]
-        self.used = [start[k] for k in excitation(problem.reduced(start)).independent]
-        _, _, self.sigma = weighted_solution(problem.reduced(self.used))
-        self.is_exact = bool(np.all(self.sigma <= 1e3 * noise_floor(problem)))
-        self.folds = block_folds(problem, self.sigma, COUNT)
-        self.logs = log_folds(problem, self.sigma)
+        self.rows = problem.samples * len(problem.row_names) / max(memory, 1.0)
         self.tried: list[Tried] = []
+        self.gains: dict[Step, float] = {}
 
     def run(self) -> Ladder:
-        if len(self.folds) < 3 or self.is_exact:
+        if self._is_exact():
             return Ladder(self.robot)
+        self.use = self._everything()
+        self.found = self.likelihood.maximised(self.use)
+        for _ in range(ROUNDS):
+            if not self._constants():
+                break
+            self.found = self.likelihood.maximised(self.use, self.found)
+        for step in LADDER[::-1]:
+            self._remove_kind(step)
         start = tuple(word for word in START if word != DROPPED) if self._drop() else START
-        steps: list[Taken] = []
+        self._remove_single()
+        return Ladder(self.robot, self._taken(), start, tuple(self.tried))
+
+    def _is_exact(self) -> bool:
+        """Whether the initial model explains the efforts up to rounding errors."""
+        start = [k for name, k in self.index.items() if "@" not in name]
+        part = self.problem.reduced(start)
+        part = part.reduced(excitation(part).independent)
+        _, _, sigma = weighted_solution(part)
+        return bool(np.all(sigma <= 1e3 * noise_floor(self.problem)))
+
+    def _everything(self) -> Array:
+        """All columns, with one value of each constant: the last."""
+        use = np.ones(self.problem.count, bool)
         for step in LADDER:
-            every = self.robot.driven
-            for joints in ((every,) if step.is_common and len(every) > 1 else ()) + tuple((j,) for j in every):
-                taken = self._try(step, joints)
-                if taken is not None:
-                    steps.append(taken)
-        return Ladder(self.robot, tuple(steps), start, tuple(self.tried))
+            for j in self.robot.driven:
+                use[self._places(step, j)[:-1]] = False
+                if step.replaces and self._places(step, j):
+                    use[self._replaced(step, j)] = False
+        return use
 
-    def _drop(self) -> bool:
-        """Drop rotor inertia from all joints if that predicts better, or if it is not significant.
-
-        Returns whether it was dropped.
-        """
-        (symbol,) = WORDS[DROPPED]
-        own = [k for k in self.used if self.problem.names[k].rstrip("0123456789") in (symbol, f"{symbol}M")]
-        rest = [k for k in self.used if k not in own]
-        without, whole = self._errors(rest), self._errors(self.used)
-        if not own or not np.all(np.isfinite(without.weighted)):
-            return False
-        is_fitted = bool(np.all(np.isfinite(whole.weighted)))
-        stays = is_fitted and not without.beats(whole) and (whole.beats(without) or self._is_positive(own))
-        gain = without.gain_over(whole) if is_fitted else float("nan")
-        reason = "models with it predict better, or its estimates are significantly positive" if stays else ""
-        self.tried.append(Tried("effects", f"without {DROPPED}", gain, not stays, reason))
-        if stays:
-            return False
-        self.used = rest
-        return True
-
-    def _is_positive(self, own: Sequence[int]) -> bool:
-        """Whether parameters that cannot be negative are jointly significantly positive.
-
-        They are present or absent together, so the sum of their t-values is tested; standard deviations by a jackknife
-        over the folds.
-        """
-        fits = [_fit(fold, self.used, self.problem.count) for fold in self.folds]
-        values = np.array(fits)[:, [self.used.index(k) for k in own]]
-        total = np.sum(values / _jackknife(values), axis=1)
-        return bool(total.mean() > stdtrit(len(fits) - 1, CERTAIN) * _jackknife(total))
-
-    def _try(self, step: Step, joints: tuple[int, ...]) -> Taken | None:
-        """Select a step at the given joints if it reduces the error enough; else return None."""
-        joints = tuple(j for j in joints if self._has_place(step, j))
-        if not joints:
-            return None
-        before = self._errors(self.used)
-        trials = [self._columns(step, joints, k) for k in range(len(self._tried(step, joints[0])))]
-        after = [self._errors(columns) for columns, _ in trials]
-        best = min(range(len(trials)), key=lambda k: float(after[k].weighted.sum()))
-        columns, new = trials[best]
-        least = GAIN * min(self._own(j) for j in joints)
-        reason = after[best].objection(before, least) or self._objection(step, joints, columns, new)
-        gain = after[best].gain_over(before) if np.all(np.isfinite(after[best].weighted)) else float("nan")
-        where = self.robot.joints[joints[0]].name if len(joints) == 1 else f"{len(joints)} joints"
-        self.tried.append(Tried("effects", f"{step.word} at {where}", gain, not reason, reason))
-        if reason:
-            return None
-        self.used = columns
-        values = tuple(float(value) if value else None for k in new for value in [_value_of(self.problem.names[k])])
-        return Taken(step, joints, values, gain)
-
-    def _objection(self, step: Step, joints: tuple[int, ...], columns: Sequence[int], new: Sequence[int]) -> str:
-        """Reason not to select a step that lowers the error of the folds; empty if there is none."""
-        if not self._is_sane(step, joints, columns, new):
-            return "its sign is not possible, or it adds power to the motion"
-        if self.logs and not self._errors(columns, self.logs).is_below(self._errors(self.used, self.logs)):
-            return "the error of whole held-out logs is not smaller"
-        return ""
-
-    def _tried(self, step: Step, j: int) -> list[int]:
-        """Column indices of a step at a joint, one for each value of its constant."""
+    def _places(self, step: Step, j: int) -> list[int]:
+        """Columns of a step at a joint, one for each value of its constant."""
         return [k for name, k in self.index.items() if name.startswith(f"{step.symbol}{j + 1}@")]
 
-    def _has_place(self, step: Step, j: int) -> bool:
-        is_free = not step.replaces or self.index.get(f"{step.replaces}{j + 1}") in self.used
-        return is_free and bool(self._tried(step, j)) and not set(self._tried(step, j)) & set(self.used)
+    def _replaced(self, step: Step, j: int) -> list[int]:
+        return [k for k in (self.index.get(f"{step.replaces}{j + 1}"),) if k is not None and step.replaces]
 
-    def _columns(self, step: Step, joints: tuple[int, ...], value: int) -> tuple[list[int], list[int]]:
-        """Columns in use together with those of a step, and the new ones alone.
+    def _constants(self) -> bool:
+        """Give each joint the values of its constants with the largest likelihood; whether one has changed."""
+        changed = False
+        for step in LADDER:
+            for j in self.robot.driven:
+                options = [*self._replaced(step, j), *self._places(step, j)]
+                if len(options) < 2:
+                    continue
+                trials = [self._with_only(options, k) for k in options]
+                best = trials[int(np.argmax([self.likelihood.likelihood(use, self.found) for use in trials]))]
+                changed |= not np.array_equal(best, self.use)
+                self.use = best
+        return changed
 
-        value: index of the value of the step's constant.
-        """
-        old = {self.index.get(f"{step.replaces}{j + 1}") for j in joints} if step.replaces else set()
-        new = [self._tried(step, j)[min(value, len(self._tried(step, j)) - 1)] for j in joints]
-        return [*(k for k in self.used if k not in old), *new], new
+    def _with_only(self, options: Sequence[int], k: int) -> Array:
+        use = self.use.copy()
+        use[list(options)] = False
+        use[k] = True
+        return use
 
-    def _errors(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> _Errors:
-        """Held-out error of each fold; infinite if the fit of the others is singular."""
-        squares = self._squares(columns, folds)
-        return _Errors(np.sum(squares / self.sigma**2, axis=1), squares.sum(axis=1))
+    def _joints(self, step: Step) -> tuple[int, ...]:
+        """Joints at which a step is in use."""
+        return tuple(j for j in self.robot.driven if self.use[self._places(step, j)].any())
 
-    def _squares(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> Array:
-        """Sums of squared prediction errors (folds, efforts) on held-out folds.
+    def _without(self, step: Step, joints: Sequence[int]) -> Array:
+        use = self.use.copy()
+        for j in joints:
+            use[self._places(step, j)] = False
+            use[self._replaced(step, j)] = True
+        return use
 
-        If the folds are time blocks, a variance of the fits is added, since neighbouring blocks are alike: the
-        jackknife variance, converted to as many samples of independent motion.
-        """
-        chosen = self.folds if folds is None else folds
-        fits = [_fit(fold, columns, self.problem.count) for fold in chosen]
-        betas = [beta for beta in fits if beta is not None]
-        if len(betas) < len(chosen):
-            return np.full((len(chosen), len(self.sigma)), np.inf)
-        rest = [f.left_out[:, :, -1] - f.left_out[:, :, list(columns)] @ b for f, b in zip(chosen, betas, strict=True)]
-        squares = np.array([np.sum(own**2, axis=1) for own in rest])
-        return squares if folds is not None else squares + self._disagreement(columns, np.array(betas))
+    def _remove_kind(self, step: Step) -> None:
+        """Remove an effect from all joints if the likelihood does not fall."""
+        joints = self._joints(step)
+        if not joints:
+            return
+        use = self._without(step, joints)
+        other = self.likelihood.maximised(use, self.found, WARM)
+        loss = self.found.likelihood - other.likelihood
+        where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
+        self.gains[step] = self._gain(loss)
+        if loss > TIE:
+            return
+        self.tried.append(Tried("effects", f"{step.word} at {where}", self._gain(loss), False, ALIKE))
+        self.use, self.found = use, other
 
-    def _disagreement(self, columns: Sequence[int], betas: Array) -> Array:
-        """Sums of squares (folds, efforts) of the folds' fits about their mean, on decoupled motion.
+    def _remove_single(self) -> None:
+        """Remove effects from single joints, and those that are held at zero or add power to the motion."""
+        for step in LADDER[::-1]:
+            for j in self._joints(step):
+                use = self._without(step, (j,))
+                loss = self.found.likelihood - self.likelihood.likelihood(use, self.found)
+                (k,) = [k for k in self._places(step, j) if self.use[k]]
+                is_wrong = step.symbol == "FVC" and not self._takes_power(j, k)
+                if loss > TIE and not is_wrong:
+                    continue
+                reason = POWER if is_wrong else ALIKE
+                name = self.robot.joints[j].name
+                self.tried.append(Tried("effects", f"{step.word} at {name}", self._gain(loss), False, reason))
+                self.use = use
+                self.found = self.likelihood.maximised(use, self.found, WARM)
 
-        They are scaled to as many samples as the logs have.
-        """
-        off = np.einsum("eij,kj->kei", self.decoupled[:, :, list(columns)], betas - betas.mean(axis=0))
-        return np.asarray(np.sum(off**2, axis=2) * self.problem.samples * (len(betas) - 1) / len(betas))
+    def _drop(self) -> bool:
+        """Drop rotor inertia from all joints if the likelihood does not fall; whether it was dropped."""
+        (symbol,) = WORDS[DROPPED]
+        own = [k for name, k in self.index.items() if name.rstrip("0123456789") in (symbol, f"{symbol}M")]
+        if not own:
+            return False
+        use = self.use.copy()
+        use[own] = False
+        other = self.likelihood.maximised(use, self.found, WARM)
+        loss = self.found.likelihood - other.likelihood
+        stays = loss > TIE
+        reason = "the logs are less likely without it" if stays else ""
+        self.tried.append(Tried("effects", f"without {DROPPED}", -self._gain(loss), not stays, reason))
+        if not stays:
+            self.use, self.found = use, other
+        return not stays
 
-    def _own(self, j: int) -> float:
-        """Contribution of the effort of joint j to the compared error, relative to its noise variance."""
-        row = self._row(j)
-        return np.inf if row is None else float(self._squares(self.used)[:, row].sum() / self.sigma[row] ** 2)
+    def _taken(self) -> tuple[Taken, ...]:
+        taken = []
+        for step in LADDER:
+            joints = self._joints(step)
+            if not joints:
+                continue
+            columns = [k for j in joints for k in self._places(step, j) if self.use[k]]
+            told = [_value_of(self.problem.names[k]) for k in columns]
+            values = tuple(float(value) if value else None for value in told)
+            one = Taken(step, joints, values, self.gains.get(step, float("nan")))
+            taken.append(one)
+            where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
+            self.tried.append(Tried("effects", f"{step.word} at {where}", one.gain, True))
+        return tuple(taken)
 
-    def _row(self, j: int) -> int | None:
-        row = self.robot.coordinate_of(j) + 6 * self.robot.is_floating
-        return self.problem.model.rows.index(row) if row in self.problem.model.rows else None
+    def _gain(self, loss: float) -> float:
+        """Relative reduction of the error of predictions that corresponds to a difference of log-likelihoods."""
+        return float(1 - np.exp(-loss / self.rows))
 
-    def _is_sane(self, step: Step, joints: tuple[int, ...], columns: Sequence[int], new: Sequence[int]) -> bool:
-        """Whether a fit of all data gives the effect admissible signs, and friction that dissipates power."""
-        R = triangle(self.problem.triangle(self.sigma)[:, [*columns, self.problem.count]])
-        beta = dict(zip(columns, solve_triangular(R[:-1, :-1], R[:-1, -1]).tolist(), strict=True))
-        if step.is_nonnegative:
-            return all(beta[k] > 0 for k in new)
-        return all(self._takes_power(beta, j, k) for j, k in zip(joints, new, strict=True))
-
-    def _takes_power(self, beta: Mapping[int, float], j: int, cubic: int) -> bool:
-        value = {name: beta.get(self.index.get(f"{name}{j + 1}", -1), 0.0) for name in ("FV", "FC")}
-        smooth = [v for k, v in beta.items() if self.problem.names[k].startswith(f"FCT{j + 1}@")]
-        v = MARGIN * joint_speed(self.robot, j, self.speeds)
-        return bool(value["FC"] + sum(smooth) + value["FV"] * v + beta[cubic] * v**3 > 0)
-
-
-def _jackknife(values: Array) -> Array:
-    """Jackknife standard deviation from estimates that omit one fold each (first axis)."""
-    return np.asarray(np.sqrt(len(values) - 1) * values.std(axis=0))
+    def _takes_power(self, j: int, cubic: int) -> bool:
+        """Whether friction with a cubic term takes power from the motion at higher speeds than those of the logs."""
+        beta = self.found.beta
+        value = {name: beta[self.index[f"{name}{j + 1}"]] if f"{name}{j + 1}" in self.index else 0.0 for name in
+                 ("FV", "FC")}  # fmt: skip
+        smooth = sum(beta[k] for k in self._places(LADDER[0], j))
+        v = MARGIN * joint_speed(self.robot, j, self.reach[2])
+        return bool(value["FC"] + smooth + value["FV"] * v + beta[cubic] * v**3 > 0)
 
 
 def _value_of(name: str) -> str:
@@ -433,15 +376,7 @@ def _value_of(name: str) -> str:
     return name.partition("@")[2]
 
 
-def _fit(fold: Fold, columns: Sequence[int], effort: int) -> Array | None:
-    """Estimate of the columns from the data outside a fold; None if it is not determined."""
-    R = triangle(fold.fitted[:, [*columns, effort]])
-    lengths = np.linalg.norm(R[:, :-1], axis=0)
-    if np.any(np.abs(np.diag(R)[:-1]) <= DEPENDENT * np.maximum(lengths, 1e-300)):
-        return None
-    return np.asarray(solve_triangular(R[:-1, :-1], R[:-1, -1]))
-
-
-def highest_speeds(problem: Observation) -> Array:
-    """Highest speed of each coordinate over all logs [rad/s or m/s]."""
-    return np.asarray(np.max([log.reach[2] for log in problem.logs], axis=0))
+def reach_of(problem: Observation) -> Array:
+    """Lowest and highest position and highest speed (3, n) of each coordinate over all logs."""
+    reach = np.array([log.reach for log in problem.logs])
+    return np.stack([reach[:, 0].min(axis=0), reach[:, 1].max(axis=0), reach[:, 2].max(axis=0)])

@@ -37,6 +37,8 @@ from minertia.io.notebook import clipped, plural
 SETTLED = 9.0  # periods of the cut-off after which a 4th-order Butterworth has forgotten an edge (to 1e-9)
 EDGE = 1.5  # periods of the cut-off dropped at each end when no time is given
 PADDING = 3.0  # periods of the cut-off by which signals are continued beyond their ends
+PARALLEL = 0.4  # cut-off of the parallel filter over the rate after decimation when none is given
+PARALLEL_EDGE = 4.5  # periods of its cut-off that the parallel filter drops at each end
 OVERSAMPLING = 5.0  # rate after decimation, in cut-offs, when none is given
 STOPBAND = 7.0  # Kaiser window: 70 dB
 LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out of digits
@@ -55,7 +57,7 @@ def resolved(plan: Filter, recording: Recording) -> Filter:
         cutoff = chosen_cutoff(recording.q, rate)
     _below_nyquist(cutoff, rate, "the cut-off")
     out = min(plan.rate_hz or OVERSAMPLING * cutoff, rate)
-    parallel = plan.parallel_hz or 0.4 * rate / max(1, round(rate / out))
+    parallel = plan.parallel_hz or PARALLEL * rate / max(1, round(rate / out))
     _below_nyquist(parallel, rate, "the cut-off of the parallel filter")
     trim = EDGE / cutoff if plan.trim_s is None else plan.trim_s
     return replace(plan, cutoff_hz=cutoff, rate_hz=out, parallel_hz=parallel, trim_s=trim)
@@ -401,7 +403,7 @@ def half_length(plan: Filter, rate: float) -> int:
     if plan.on == "signals" or thinning(plan, rate) == 1:
         return 0
     assert plan.parallel_hz is not None
-    return math.ceil(4.5 * rate / plan.parallel_hz)
+    return math.ceil(PARALLEL_EDGE * rate / plan.parallel_hz)
 
 
 def _parallel(motion: Motion, x: Array) -> Array:

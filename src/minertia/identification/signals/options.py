@@ -93,6 +93,15 @@ class Filter(Declared):
         command="equations",
     )
 
+    band_hz: float | None = option(
+        None,
+        "Frequency below which 99 % of the velocity's power of the fitted logs lies. The cut-off of a validation log "
+        "is scaled by the ratio of its own to this.",
+        unit="Hz",
+        range=HERTZ,
+        otherwise="that of the fitted logs if the cut-off is chosen; else all logs have one cut-off",
+    )
+
     def __post_init__(self) -> None:
         check(self)
         if self.window % 2 == 0 or self.degree >= self.window:

@@ -30,14 +30,26 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
     power of the accelerations (`quiet_frequency`), but it is at least twenty cycles per recording and at most 0.4
     of the rate.
     """
+    lowest, top = CYCLES * rate_hz / len(q), motion_band(q, rate_hz)
+    if top is None:
+        return float(min(lowest, HIGHEST * rate_hz))
+    return float(min(max(min(MARGIN * top, quiet_cutoff(q, rate_hz)), lowest), HIGHEST * rate_hz))
+
+
+def motion_band(q: Array, rate_hz: float) -> float | None:
+    """Frequency [Hz] below which 99 % of the velocity's power of every moving joint lies; None at standstill."""
     travel = np.ptp(q, axis=0)
     moving = np.flatnonzero(travel > MOVES * travel.max())
-    lowest = CYCLES * rate_hz / len(q)
+    return max(top_frequency(q[:, j], rate_hz) for j in moving) if len(moving) else None
+
+
+def quiet_cutoff(q: Array, rate_hz: float) -> float:
+    """Highest cut-off [Hz] that passes hardly any noise in the accelerations of the moving joints."""
+    travel = np.ptp(q, axis=0)
+    moving = np.flatnonzero(travel > MOVES * travel.max())
     if not len(moving):
-        return float(min(lowest, HIGHEST * rate_hz))
-    top = max(top_frequency(q[:, j], rate_hz) for j in moving)
-    quiet = quiet_frequency(q[:, moving] / travel[moving], rate_hz)
-    return float(min(max(min(MARGIN * top, quiet), lowest), HIGHEST * rate_hz))
+        return HIGHEST * rate_hz
+    return min(quiet_frequency(q[:, moving] / travel[moving], rate_hz), HIGHEST * rate_hz)
 
 
 def quiet_frequency(q: Array, rate_hz: float) -> float:
