@@ -69,7 +69,7 @@ def test_a_prior_is_as_strong_as_the_file_deserves():
         (told,) = [one.option for one in estimate.tried if one.is_selected]
         errors.append(float(told.split()[-2]))
         left.append(unseen_part(problem, estimate))
-    assert errors[0] < 0.5 * errors[1]
+    assert errors[0] <= 25.0 < errors[1]  # %; a quarter is what is assumed before the logs speak
     assert left[1] < unseen("wls", training, other)
 
 

@@ -36,13 +36,13 @@ ROBOT = ARM.with_parameters(BODIES)
 FRICTION = np.array([[1.0, 0.5], [2.0, 1.0]])
 
 
-def with_efforts(seed: int) -> Recording:
+def with_efforts(seed: int, robot: mi.Robot = ROBOT) -> Recording:
     """Efforts of the arm along a smooth motion, with noise."""
     t = np.arange(700) / 200
     q = commands(t, seed)
     qd = np.gradient(q, t, axis=0)
     qdd = np.gradient(qd, t, axis=0)
-    tau = mi.inverse_dynamics(ROBOT, q, qd, qdd) + FRICTION[0] * qd + FRICTION[1] * np.sign(qd)
+    tau = mi.inverse_dynamics(robot, q, qd, qdd) + FRICTION[0] * qd + FRICTION[1] * np.sign(qd)
     return Recording(t=t, q=q, tau=tau + 0.01 * np.random.default_rng(seed).normal(size=q.shape))
 
 
@@ -104,6 +104,11 @@ class Case:
     @property
     def unseen(self) -> Any:
         return self.campaign.validate[0].source
+
+    @property
+    def loaded(self) -> Any:
+        """A log of the arm with a load; of other kinds the unseen one."""
+        return with_efforts(2, ROBOT.with_payload(0.5)) if self.kind == "efforts" else self.unseen
 
     def file(self, name: str = "model.toml") -> Path:
         self.model.save(self.folder / name)
@@ -216,7 +221,7 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "studio check": lambda c: c.job("check"),
     "studio identify": lambda c: c.job("identify"),
     "studio validate": lambda c: c.job("validate"),
-    "payload": lambda c: mi.identify_payload(c.model, c.unseen),
+    "payload": lambda c: mi.identify_payload(c.model, c.loaded),
     "watch": lambda c: mi.watch.learn_levels(c.model, c.unseen),
 }
 REFUSED = {

@@ -95,8 +95,8 @@ class Automatic(Estimator):
             contradiction = _contradiction(problem, space.deviating(likely, problem), found.sigma, memory)
             is_known = excitation(problem).is_complete and likelihood.undetermined(found) < KNOWN
         takes = contradiction < CONTRADICTED and (bool(wrong) or not is_known)
-        error = found.factors.get(LINKS)
-        trust = "" if error is None else f"; relative error of the prior's links {100 * error:.2g} %"
+        errors = [100 * value for name, value in found.factors.items() if name.startswith(LINKS)]
+        trust = f"; relative errors of the prior's links {min(errors):.2g} to {max(errors):.2g} %" if errors else ""
         option = f"physical with a prior{trust}"
         reason = CONTRADICTS if contradiction >= CONTRADICTED else "the logs determine all values without it"
         undetermined = f"it makes {', '.join(wrong)} negative" if wrong else "the logs do not determine all values"

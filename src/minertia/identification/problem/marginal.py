@@ -1,6 +1,6 @@
 """Prior deviations of the parameters by maximum marginal likelihood, and the fit they imply.
 
-Parameters of one group (the links of the robot file, rotors, one kind of friction at all joints) have a Gaussian prior
+Parameters of one group (one link of the robot file, rotors, one kind of friction at all joints) have a Gaussian prior
 whose deviations share one factor.  The factors maximise the marginal likelihood of the efforts (MacKay 1992; type II
 maximum likelihood): the product of the predictions of every part of the logs from the parts before it.  An effect that
 the logs do not show gets a factor near zero, a robot file that they contradict a large one.  Rows are not independent:
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.linear import link_number, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import weighted_solution
 from minertia.io.arrays import Array
@@ -31,10 +31,11 @@ ITERATIONS, CLOSE = 40, 0.02  # of the factors, and their relative change at the
 PIVOTS = 60
 JITTER = 1e-12
 FILE_JITTER = 1e-6
+FIRST = 0.01  # part of an effort's mean square that noise makes up at the start, at most
 EXACT = 1e-10  # part of an effort's sum of squares below which nothing is told apart
 LASTS = 2.0  # autocorrelation times that count as one: errors of the model last as long as the motion that shows them
 LONGEST = 20_000  # rows of a log whose residuals are looked at
-LINKS, FREE = "links", "free"
+LINKS, FREE = "link", "free"  # with its number, as each link of a file has its own error
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,9 @@ class MarginalLikelihood:
         self.efforts = np.maximum(np.einsum("ekk->ek", self.normal)[:, -1], 1e-300)
         columns = np.einsum("ekk->ek", self.normal)[:, :-1] / self.efforts[:, None]
         self.live = columns.max(axis=0, initial=0.0) > 1e-14
+        # from the levels of least squares on: from larger ones a wrong prior would be kept, and its error called noise
+        _, _, levels = weighted_solution(problem.reduced(excitation(problem).independent))
+        self.first = np.clip(levels**2 * self.rows / self.efforts, EXACT, FIRST) * self.efforts / self.rows
 
     def _part(self, where: Array) -> Array:
         root = self.K[:, where] * self.groups.units[where]
@@ -99,8 +103,8 @@ class MarginalLikelihood:
 
     def maximised(self, use: Array, start: Marginal | None = None, iterations: int = ITERATIONS) -> Marginal:
         """Posterior with the columns `use` (mask) at the most likely factors and noise levels."""
-        factors = {name: USUAL_ERROR if name == LINKS else START for name in self.parts if name != FREE}
-        sigma2 = 0.01 * self.efforts / self.rows
+        factors = {name: USUAL_ERROR if name.startswith(LINKS) else START for name in self.parts if name != FREE}
+        sigma2 = self.first
         if start is not None:
             factors, sigma2 = dict(start.factors), start.sigma**2
         for step in range(iterations):
@@ -181,9 +185,10 @@ class MarginalLikelihood:
         pull = step.P @ step.off
         known = float(np.sum(step.P * part) - np.sum((step.P @ step.C @ step.P) * part))
         square, freedom = value**2 * float(pull @ part @ pull), known
-        if name == LINKS:
+        if name.startswith(LINKS):
             square, freedom = square + BELIEF * USUAL_ERROR**2, freedom + BELIEF
-        return float(np.clip(np.sqrt(max(square, 0.0) / max(freedom, 1e-12)), SMALLEST, LARGEST))
+        largest = WIDE if name.startswith(LINKS) else LARGEST
+        return float(np.clip(np.sqrt(max(square, 0.0) / max(freedom, 1e-12)), SMALLEST, largest))
 
     def _levels(self, step: _Iterate, sigma2: Array) -> Array:
         """Next noise variances: residuals over the rows that the parameters leave."""
@@ -221,7 +226,7 @@ def grouped(problem: Observation, values: Array, scales: Array, told: Sequence[i
         symbol = symbol_of(name)
         if k in known:
             units[k] = scales[k]
-            names.setdefault(LINKS, []).append(k)
+            names.setdefault(f"{LINKS} {link_number(name)}", []).append(k)
         elif symbol in LINK_SYMBOLS or symbol not in BY_SYMBOL:
             units[k], at[k] = WIDE * units[k], 0.0
             names.setdefault(FREE, []).append(k)
