@@ -31,6 +31,7 @@ def fitted(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow  # tests/studio/test_bindings.py has the rule behind it
 def test_results_of_another_robot_are_shown_as_such(chromium, fitted):
     """No green, a sentence, a labelled archive; going back makes them current."""
     with running(fitted) as at:
