@@ -109,12 +109,6 @@ def block_folds(problem: Observation, sigma: Array, count: int = FOLDS) -> tuple
     return _folds(blocks, np.array_split(np.arange(len(blocks)), min(count, len(blocks))), sigma)
 
 
-def log_folds(problem: Observation, sigma: Array) -> tuple[Fold, ...]:
-    """A fold for each log; none where there is a single log."""
-    ends = np.cumsum([len(log.counts) for log in problem.logs])
-    return _folds(problem.blocks, np.split(np.arange(ends[-1]), ends[:-1]), sigma)
-
-
 def _folds(blocks: Array, groups: Sequence[Array], sigma: Array) -> tuple[Fold, ...]:
     if len(groups) < 2:
         return ()
