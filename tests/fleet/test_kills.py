@@ -157,8 +157,13 @@ class Cluster:
         """Process ids of the workers, once there are so many."""
         distributed = pytest.importorskip("distributed")
         with distributed.Client(self.address) as client:
-            client.wait_for_workers(at_least, timeout=60)
-            return sorted(client.run(os.getpid).values())
+            for _ in range(60):  # one that was just killed may still be on the scheduler's list
+                client.wait_for_workers(at_least, timeout=60)
+                found = client.run(os.getpid, on_error="ignore")
+                if len(found) >= at_least:
+                    return sorted(found.values())
+                time.sleep(1.0)
+        raise AssertionError(f"there are not {at_least} workers")
 
     def stop(self) -> None:
         for child in reversed(self.children):
