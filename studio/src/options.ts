@@ -332,6 +332,7 @@ export const OPTIONS = {
       "help": "Frequency below which 99 % of the velocity's power of the fitted logs lies.",
       "unit": "Hz",
       "type": "number",
+      "label": "band of the fitted motion",
       "low": 0.001,
       "high": 10000000.0,
       "default": null

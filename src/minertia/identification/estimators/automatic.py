@@ -21,14 +21,13 @@ from minertia.identification.estimators.physical import Physical
 from minertia.identification.physical.consistency import (
     GAPS_ONLY,
     PhysicalSpace,
-    is_nonnegative,
     physical_space,
     prior_groups,
 )
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.physical.scaling import trusted_levels, unshifted
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.identification.problem.linear import LinearModel, is_nonnegative, symbol_of
 from minertia.identification.problem.marginal import (
     FREE,
     LINKS,
@@ -45,9 +44,7 @@ from minertia.io.errors import SolverFailed
 from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
-KNOWN = (
-    0.01  # variance by the data over that of the prior below which the prior moves no value by a tenth of a deviation
-)
+KNOWN = 0.01  # variance by the data over that of the prior: below it no value is moved by a tenth of its deviation
 CONTRADICTED = 5.0  # deviations of the increase of the sum of squares from which the logs contradict physics
 CONTRADICTS = "the logs contradict physical consistency or the prior"
 CERTAIN = 5.0  # deviations below 0 from which a value is negative: these are for white residuals, and so too small
@@ -106,11 +103,8 @@ class Automatic(Estimator):
         )
         if not takes:
             return replace(plain, tried=tried)
-        why = f", as least squares makes {', '.join(wrong)} negative" if wrong else ""
-        note = (
-            f"the physically consistent fit with a prior was chosen{why}: the logs do not determine all values{trust} "
-            "(choose with --estimator)"
-        )
+        why = f"least squares makes {', '.join(wrong)} negative" if wrong else "the logs do not determine all values"
+        note = f"the physically consistent fit with a prior was chosen: {why}{trust} (choose with --estimator)"
         physical = Physical(prior=self.prior, fixed=self.fixed, likely=likely)
         return Choice(physical, "physical", (note,), tried)
 
@@ -146,10 +140,6 @@ def _contradiction(problem: Observation, space: PhysicalSpace, sigma: Array, mem
         held = physical_fit(space, R, problem.samples * len(sigma), weight=GAPS_ONLY).beta
     except SolverFailed:
         return float("inf")
-    fits = (_own(problem, held), _own(problem, part.expand(beta)))
+    fits = (problem.own(held), problem.own(part.expand(beta)))
     with_prior, free = (float(np.sum((problem.residuals(own) / sigma) ** 2)) for own in fits)
     return ((with_prior - free) / memory - part.count) / float(np.sqrt(2 * max(part.count, 1)))
-
-
-def _own(problem: Observation, beta: Array) -> Array:
-    return np.asarray((beta - problem.shift)[list(problem.keep)])

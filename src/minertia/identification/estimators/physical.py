@@ -102,9 +102,7 @@ class Physical(Estimator):
             space, answer, remarks = self._limited(space, unshifted(problem, R), rows, weight, settle)
         except SolverFailed as err:
             return _unphysical(problem, part, self.fixed, err)
-        sigma = np.maximum(
-            problem.residuals(_own(problem, answer.beta)) / np.sqrt(problem.samples), noise_floor(problem)
-        )
+        sigma = np.maximum(problem.residuals(problem.own(answer.beta)) / np.sqrt(problem.samples), noise_floor(problem))
         notes = (*((prior_weight(weight),) if weight > GAPS_ONLY else ()), *remarks)
         verdict = answer.verdict(
             free_is_physical=slack is not None and slack > 0,
@@ -202,10 +200,10 @@ class Physical(Estimator):
 
         def refit(R: Array) -> Array:
             again = physical_fit(space, unshifted(problem, R), rows, weight=weight, kind=self.kind, margin=self.margin)
-            return _own(problem, again.beta)
+            return problem.own(again.beta)
 
         prior = self._prior(problem, space, sigma, weight) if is_held else None
-        return Fit(_own(problem, answer.beta), covariance, sigma, standard, verdict, notes, refit, prior)
+        return Fit(problem.own(answer.beta), covariance, sigma, standard, verdict, notes, refit, prior)
 
     def _prior(self, problem: Observation, space: PhysicalSpace, sigma: Array, weight: float) -> Prior:
         """Prior of the standard parameters, transformed to the base parameters."""
@@ -216,7 +214,7 @@ class Physical(Estimator):
         shape = root @ root.T / np.outer(unit, unit) + SINGULAR * np.eye(len(unit))
         rows = np.linalg.cholesky(np.linalg.inv(shape)).T / unit
         error = K * space.errors
-        return Prior(_own(problem, problem.model.K @ space.x0), rows, error @ error.T)
+        return Prior(problem.own(problem.model.K @ space.x0), rows, error @ error.T)
 
     def _covariance(self, problem: Observation, space: PhysicalSpace, sigma: Array, weight: float) -> Array:
         """Covariance K H^-1 K' with the Hessian H of the cost; an active constraint only makes it smaller."""
@@ -278,8 +276,3 @@ def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, flo
     nothing: dict[str, object] = {"excess": None, "slack": None, "at_boundary": [], "smallest_margin": None}
     verdict: dict[str, object] = {"status": NOT_FOUND, "sentence": sentence, **nothing}
     return Fit(values, covariance, sigma, verdict=verdict)
-
-
-def _own(problem: Observation, beta: Array) -> Array:
-    """Values of the problem's unknowns, selected from those of the full model."""
-    return np.asarray((beta - problem.shift)[list(problem.keep)])

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.physical.cones import ConeProgram, dual_matrix, link_svec, svec
-from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
+from minertia.identification.problem.linear import LinearModel, is_nonnegative, link_number, symbol_of
 from minertia.identification.problem.marginal import USUAL_ERROR, Groups, PriorDeviations, grouped
 from minertia.identification.problem.observation import Observation
 from minertia.io.errors import UnknownName
 from minertia.io.resources import one_thread
-from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.inertia import from_com, nearest_possible, pseudo_inertia, to_com
 from minertia.robot.parameters import BIAS_SYMBOLS, LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
@@ -253,11 +252,6 @@ def _is_offset(name: str) -> bool:
 
 def _root(ten: Array) -> Array:
     return np.asarray(np.linalg.cholesky(pseudo_inertia(ten.tolist())), float)
-
-
-def is_nonnegative(symbol: str) -> bool:
-    """Whether the coefficient of an effect cannot be negative."""
-    return symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_nonnegative
 
 
 def physical_space(

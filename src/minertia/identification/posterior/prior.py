@@ -9,7 +9,6 @@ import numpy as np
 
 from minertia.identification.physical.consistency import (
     PhysicalSpace,
-    is_nonnegative,
     physical_space,
     values_of_file,
 )
@@ -17,7 +16,7 @@ from minertia.identification.posterior.draw import Density
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.posterior.shown import Shown
 from minertia.identification.posterior.space import RobotSpace, robot_space
-from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
+from minertia.identification.problem.linear import LinearModel, is_nonnegative, link_number, symbol_of
 from minertia.io.arrays import Array
 from minertia.robot.inertia import impossible
 

@@ -32,7 +32,7 @@ from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
-from minertia.robot.effects import ROTOR_SYMBOLS
+from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
@@ -162,6 +162,11 @@ def row_names(robot: Robot) -> tuple[str, ...]:
 def symbol_of(name: str) -> str:
     """Symbol of a standard or extra column."""
     return name.split("@")[0].rstrip("0123456789")
+
+
+def is_nonnegative(symbol: str) -> bool:
+    """Whether the coefficient of an effect cannot be negative."""
+    return symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_nonnegative
 
 
 def link_number(name: str) -> int:

@@ -10,12 +10,12 @@ so many of them count as one (`memory`).  Everything is algebra on R factors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.linear import link_number, symbol_of
+from minertia.identification.problem.linear import is_nonnegative, link_number, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import weighted_solution
 from minertia.io.arrays import Array
@@ -54,15 +54,12 @@ class Groups:
 class Marginal:
     """Posterior of the unknowns of a problem at the most likely prior deviations.
 
-    factors: of each group.  beta, covariance: posterior mode and covariance of the columns in use, zero elsewhere.
-    free: columns that are neither unused nor held at zero by their sign.  sigma: noise level of each effort.
-    likelihood: logarithm of the marginal likelihood.
+    factors: of each group.  beta: posterior mode of the columns in use, zero elsewhere.  sigma: noise level of each
+    effort.  likelihood: logarithm of the marginal likelihood.
     """
 
     factors: Mapping[str, float]
     beta: Array
-    covariance: Array = field(repr=False)
-    free: Array = field(repr=False)
     sigma: Array
     likelihood: float
 
@@ -89,7 +86,8 @@ class MarginalLikelihood:
         self.K = problem.model.K[list(problem.keep)]
         self.target = self.K @ groups.values - problem.shift[list(problem.keep)]
         self.parts = {name: self._part(where) for name, where in groups.members.items()}
-        self.signed = np.array([_is_nonnegative(name, problem.model.standard) for name in problem.names])
+        own = set(problem.model.standard)  # a combination may have any sign
+        self.signed = np.array([name in own and is_nonnegative(symbol_of(name)) for name in problem.names])
         self.efforts = np.maximum(np.einsum("ekk->ek", self.normal)[:, -1], 1e-300)
         columns = np.einsum("ekk->ek", self.normal)[:, :-1] / self.efforts[:, None]
         self.live = columns.max(axis=0, initial=0.0) > 1e-14
@@ -115,10 +113,6 @@ class MarginalLikelihood:
             factors = updated
             if change < CLOSE and step > 2:
                 break
-        return self.at(use, factors, sigma2)
-
-    def at(self, use: Array, factors: Mapping[str, float], sigma2: Array) -> Marginal:
-        """Posterior at given factors and noise variances."""
         return self._posterior(use, factors, sigma2).found
 
     def likelihood(self, use: Array, at: Marginal) -> float:
@@ -157,9 +151,8 @@ class MarginalLikelihood:
             A, target = H[np.ix_(f, f)] + P, self.target[f]
         C, half = _inverse(A, JITTER)
         _, prior_half = _inverse(P, JITTER)
-        n = len(use)
-        beta, is_free = np.zeros(n), np.zeros(n, bool)
-        beta[own], is_free[f] = x, True
+        beta = np.zeros(len(use))
+        beta[own] = x
         rest = self._rest(beta)
         off = beta[f] - target
         likelihood = (
@@ -167,9 +160,7 @@ class MarginalLikelihood:
             - 0.5 * float(np.sum(rest / sigma2)) / self.memory
             - 0.5 * float(off @ P @ off) - half + prior_half
         )  # fmt: skip
-        covariance = np.zeros((n, n))
-        covariance[np.ix_(f, f)] = C
-        found = Marginal(dict(factors), beta, covariance, is_free, np.sqrt(sigma2), likelihood)
+        found = Marginal(dict(factors), beta, np.sqrt(sigma2), likelihood)
         return _Iterate(found, f, P, C, off, rest)
 
     def _rest(self, beta: Array) -> Array:
@@ -238,7 +229,7 @@ def grouped(problem: Observation, values: Array, scales: Array, told: Sequence[i
 def memory_of(problem: Observation) -> float:
     """Number of rows that count as one: a multiple of the mean autocorrelation time of a weighted fit's residuals."""
     part = problem.reduced(excitation(problem).independent)
-    beta, _, sigma = weighted_solution(part)
+    beta, _, _ = weighted_solution(part)
     whole: dict[int, list[Array]] = {}
     for log, rest in problem.rest(part.expand(beta)):
         whole.setdefault(log, []).append(rest)
@@ -267,12 +258,8 @@ def autocorrelation_time(x: Array) -> float:
 
 def group_of(symbol: str) -> str:
     """Group of an effect: smooth and plain Coulomb friction are one kind."""
-    return {"FCT": "FC", "IAM": "IA", "FVM": "FV", "FCM": "FC", "OFFM": "OFF"}.get(symbol, symbol)
-
-
-def _is_nonnegative(name: str, standard: Sequence[str]) -> bool:
-    symbol = symbol_of(name)
-    return name in standard and symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_nonnegative
+    name = BY_SYMBOL[symbol].name  # that of the joint for the motor's twin
+    return "FC" if name == "FCT" else name
 
 
 def _inverse(A: Array, jitter: float) -> tuple[Array, float]:

@@ -189,6 +189,10 @@ class Observation:
         full[list(self.keep)] += beta
         return full
 
+    def own(self, beta: Array) -> Array:
+        """Values of this problem's unknowns from those of all the model's."""
+        return np.asarray((beta - self.shift)[list(self.keep)])
+
     def expand_covariance(self, covariance: Array) -> Array:
         """Covariance of all the model's unknowns; zero for known ones."""
         full = np.zeros((self.model.count, self.model.count))

@@ -58,7 +58,7 @@ class Filter(Declared):
         unit="Hz",
         range=HERTZ,
         command="fit-rate",
-        otherwise="five times the cut-off",
+        otherwise="five times the cut-off, or 2.5 times `parallel_hz` if the cut-off is chosen",
         label="rate after decimation",
     )
     parallel_hz: float | None = option(
@@ -66,7 +66,7 @@ class Filter(Declared):
         "Cut-off of the parallel filter, which regressor and efforts both pass before decimation.",
         unit="Hz",
         range=HERTZ,
-        otherwise="0.4 `rate_hz`",
+        otherwise="0.4 `rate_hz`, or that of `[evaluation]` if the cut-off is chosen, higher for short logs",
         label="parallel filter",
     )
     on: str = option(
@@ -100,6 +100,7 @@ class Filter(Declared):
         unit="Hz",
         range=HERTZ,
         otherwise="that of the fitted logs if the cut-off is chosen; else all logs have one cut-off",
+        label="band of the fitted motion",
     )
 
     def __post_init__(self) -> None:

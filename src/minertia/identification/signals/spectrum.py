@@ -38,15 +38,19 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
 
 def motion_band(q: Array, rate_hz: float) -> float | None:
     """Frequency [Hz] below which 99 % of the velocity's power of every moving joint lies; None at standstill."""
-    travel = np.ptp(q, axis=0)
-    moving = np.flatnonzero(travel > MOVES * travel.max())
+    moving, _ = _moving(q)
     return max(top_frequency(q[:, j], rate_hz) for j in moving) if len(moving) else None
+
+
+def _moving(q: Array) -> tuple[list[int], Array]:
+    """Indices of the moving joints, and the travel of all joints [rad or m]."""
+    travel = np.ptp(q, axis=0)
+    return np.flatnonzero(travel > MOVES * travel.max()).tolist(), travel
 
 
 def quiet_cutoff(q: Array, rate_hz: float) -> float:
     """Highest cut-off [Hz] that passes hardly any noise in the accelerations of the moving joints."""
-    travel = np.ptp(q, axis=0)
-    moving = np.flatnonzero(travel > MOVES * travel.max())
+    moving, travel = _moving(q)
     if not len(moving):
         return HIGHEST * rate_hz
     return min(quiet_frequency(q[:, moving] / travel[moving], rate_hz), HIGHEST * rate_hz)
