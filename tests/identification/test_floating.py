@@ -23,6 +23,7 @@ from minertia.identification.campaigns.floating import (
 )
 from minertia.identification.efforts.inertial import Inertial, inertial_fault
 from minertia.identification.model_file import read_model
+from minertia.identification.problem.solve import stated_variances
 from minertia.io.errors import MinertiaError
 from minertia.options import ColumnMap, FloatingOptions
 from tests.identification.floating_setups import ACCEL, GYRO, QUATERNION, SETUPS, read_table, write_table
@@ -189,6 +190,13 @@ def test_samples_near_a_change_of_contacts_are_left_out() -> None:
     assert np.flatnonzero(sticking(qd, 200.0, 20.0)[:, 0]).tolist() == list(range(290, 311))
     qd[300] = -1.0  # a fast joint reverses between two samples
     assert np.flatnonzero(sticking(qd, 200.0, 20.0)[:, 0]).tolist() == list(range(290, 311))
+
+
+def test_noise_of_an_effort_with_few_equations_is_the_stated_one() -> None:
+    """Stated levels wrong by a common factor of 2, and the last effort always projected out."""
+    stated, left = np.array([1.0, 4.0, 9.0]), np.array([1000.0, 500.0, 0.0])
+    found = stated_variances(4 * stated * left, left, stated)
+    assert found == pytest.approx(4 * stated, rel=0.01)
 
 
 def test_columns_of_slower_sensors_are_interpolated() -> None:
