@@ -118,17 +118,22 @@ def test_a_campaign_file_of_a_floating_base(planted, tmp_path: Path, capsys) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", ["base", "projected"])
-def test_results_of_a_floating_base_go_on(planted, tmp_path: Path, rows: str) -> None:
+def test_results_of_a_floating_base_go_on(planted, tmp_path: Path, rows: str, capsys) -> None:
     """Robot files of a model leave about as much of the log as the model, and code is generated."""
     _, logs = planted
     (tmp_path / "legs.urdf").write_text(urdf())
     asked = replace(campaign(logs, rows), robot=mi.read_robot(tmp_path / "legs.urdf", base="floating"))
     asked.save(tmp_path / "c.toml")
     assert main(["identify", "--campaign", str(tmp_path / "c.toml"), "--out", str(tmp_path / "found")]) == 0
-    for export in read_model(tmp_path / "found/model.toml").exports.values():
+    exports = read_model(tmp_path / "found/model.toml").exports
+    assert exports["urdf"]["read_by"] == "Pinocchio"
+    for export in exports.values():
         (left,) = export["left"]
         assert left["file"]["relative"] < 2 * left["model"]["relative"]
     assert main(["generate", str(tmp_path / "found/model.toml"), "--out", str(tmp_path / "code")]) == 0
+    for export in ("c", "fmu"):
+        args = ["convert", str(tmp_path / "found/model.toml"), str(tmp_path / export), "--export", export]
+        assert main(args) == 0 and "efforts there are those that were written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wrong, said", [
