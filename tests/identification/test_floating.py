@@ -26,6 +26,9 @@ from minertia.identification.model_file import read_model
 from minertia.identification.problem.solve import stated_variances
 from minertia.io.errors import MinertiaError
 from minertia.options import ColumnMap, FloatingOptions
+from minertia.studio.job_work import JobWork
+from minertia.studio.project import CAMPAIGN, Project
+from minertia.studio.work import VIEW, run
 from tests.identification.floating_setups import ACCEL, GYRO, QUATERNION, SETUPS, read_table, write_table
 from tests.identification.planted_legs import PlantedLegs, contacts, quadruped, urdf
 
@@ -111,9 +114,20 @@ def test_a_campaign_file_of_a_floating_base(planted, tmp_path: Path, capsys) -> 
     assert main(["check", str(logs["lift"]), "--robot", str(tmp_path / "legs.urdf")]) in (0, 1)
     (tmp_path / "p.toml").write_text(text.replace('"base"', '"projected"').replace("force =", "active = 'always' #"))
     assert main(["check", str(logs["sway"]), "--campaign", str(tmp_path / "p.toml")]) == 1
-    assert "FL never lifts, which hides one value (a mass at the contact point)" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    hidden = "FL never lifts, which hides one value (a mass at the contact point)"
+    assert hidden in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_studio_checks_logs_of_a_floating_base(planted, tmp_path: Path) -> None:
+    _, logs = planted
+    (tmp_path / "legs.urdf").write_text(urdf())
+    robot = mi.read_robot(tmp_path / "legs.urdf", base="floating")
+    always = tuple(replace(contact, active="always") for contact in contacts(forces=False))
+    replace(campaign(logs, "projected", "sway", None), robot=robot, contacts=always).save(tmp_path / CAMPAIGN)
+    _, grade, _ = run("check", JobWork(Project(tmp_path), tmp_path / "runs/1", {}, lambda *_: None))
+    (log,) = json.loads((tmp_path / "runs/1" / VIEW).read_text())["logs"]
+    found = [finding["text"] for finding in log["findings"]]
+    assert grade == "good" and any(text.startswith("FL never lifts") for text in found)
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def read_by_engine(model: Model, file: Path, export: str = "") -> Model | None:
     held = held_by(model.to_robot(target.name), target).numeric
     found = _efforts(target, file, held)
     if found is not None:
-        q, qd, qdd = random_states(held, STATES, 0)
+        q, qd, qdd = (np.asarray(part) for part in random_states(held, STATES, 0))
         own, theirs = np.asarray(inverse_dynamics(held, q, qd, qdd)), found.efforts(q, qd, qdd)
         difference = float(np.abs(theirs - own).max() / max(float(np.abs(own).max()), 1e-300))
         entry |= {**found.record(target), "difference": difference}
