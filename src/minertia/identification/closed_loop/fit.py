@@ -72,15 +72,16 @@ def output_error(
     start: Array | None = None,
     *,
     steps: Sequence[int] | None = None,
+    halve: bool = False,
     iterate: bool = True,
     most: int = ITERATIONS,
     tell: Tell = silent,
 ) -> LoopFit:
     """Fit the unknowns to logs, from initial values or the control law's least squares.
 
-    Simulation steps are halved while that changes the result.  iterate: whether the values may change; else only
-    standard deviations and residuals are computed.  most: iterations of each minimisation.  tell: called at each
-    iteration.
+    Simulation steps are halved while that changes the result; given ones only with `halve`.  iterate: whether the
+    values may change; else only standard deviations and residuals are computed.  most: iterations of each
+    minimisation.  tell: called at each iteration.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
@@ -88,7 +89,7 @@ def output_error(
         first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
         fit = _OutputError(model, logs, tell)
         fit.most = most
-        return fit.run(first, start, is_fixed=steps is not None, iterate=iterate)
+        return fit.run(first, start, is_fixed=steps is not None and not halve, iterate=iterate)
 
 
 class _OutputError:
@@ -133,7 +134,7 @@ class _OutputError:
             if again is None:
                 break
             step, deviation = self._proposed(again, 0.0)
-            moved = np.abs(step - point.theta) / deviation
+            moved = self._shifted(point, again) / deviation
             if wider is None and MOVED < np.nanmax(moved, initial=0.0) < WIDEST * MOVED:
                 wider = self._inflation(point)
             moved = moved if wider is None else moved / wider
@@ -143,6 +144,15 @@ class _OutputError:
             if not np.nanmax(moved, initial=0.0) > MOVED:
                 break
         return self._finished(point, steps)
+
+    def _shifted(self, point: _Rolled, finer: _Rolled) -> Array:
+        """Distance by which the residuals of finer steps, and nothing else, move the values of a point."""
+        rest = [b - a for a, b in zip(point.rest, finer.rest, strict=True)]
+        R = self._triangle(replace(point, theta=np.zeros(self.total), rest=rest, R=None))
+        kept = independent_columns(R[:-1, :-1], TOGETHER)
+        found = np.zeros(self.total)
+        found[kept] = np.abs(np.linalg.lstsq(R[:, kept], R[:, -1], rcond=None)[0])
+        return found
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """Simulated motion at the parameter values theta; None if it diverges."""
