@@ -23,7 +23,7 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, simulated
 from minertia.identification.closed_loop.springs import with_springs
-from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.intervals import STRETCHES, Spread, left_out_spread, spread
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
@@ -143,6 +143,8 @@ class _OutputError:
             point = better if better is not None and better.cost <= again.cost else again
             if not np.nanmax(moved, initial=0.0) > MOVED:
                 break
+        if self.is_robust and iterate and not is_fixed:  # runs that stand and slide: one step is not the optimum
+            point = self._settled(point, steps)
         return self._finished(point, steps)
 
     def _shifted(self, point: _Rolled, finer: _Rolled) -> Array:
@@ -354,8 +356,21 @@ class _OutputError:
         notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
-            _not_narrower(spread(part, own, sigma)), (*self.notes, *notes), tuple(~counts for counts in self.counted),
+            self._spread(part, own, sigma, point.rest), (*self.notes, *notes),
+            tuple(~counts for counts in self.counted),
         )  # fmt: skip
+
+    def _spread(self, part: Observation, own: Array, sigma: Array, rest: Sequence[Array]) -> Spread:
+        """Standard deviations: from the spectra of a few logs; of many logs from their scores, each about the others.
+
+        Many short runs stand, slide and fall: their residuals have no common spectrum.
+        """
+        found = left_out_spread(part, sigma) if len(self.logs) > STRETCHES else spread(part, own, sigma)
+        steep = 1.0
+        if self.widths is not None:  # Huber's loss bends less than the squares that Gauss-Newton puts in its place
+            far = np.abs(np.concatenate(rest)) / self.widths
+            steep = float(np.mean(np.where(far > 1, 1 / np.maximum(far, 1), 1.0) ** 2) / np.mean(far <= 1))
+        return _not_narrower(replace(found, inflation=steep * found.inflation))
 
     def _inflation(self, point: _Rolled) -> Array:
         """Ratio of standard deviations to those for white residuals, by joint groups, for the convergence test."""

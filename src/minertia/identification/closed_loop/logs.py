@@ -104,7 +104,7 @@ class LoopLog(PreparedLog):
         edges = np.asarray(h * np.arange((len(u) - 1) * steps + 1) - delay + self.lead, float)
         if self.supply is not None:
             own = np.repeat(np.arange(len(u) - 1), steps)
-            parts = rows_of(self.supply, np.ix_(own, list(joints)))
+            parts = rows_of(self.supply, np.ix_(own, np.array(joints)))
             mean, slope, by_speed = TargetCommand(u, self.period, speeds).followed(edges)
             return LoopCommand(mean, slope, u_s=by_speed, supply=parts)
         held = HeldCommand(u, self.period, linear)

@@ -27,6 +27,7 @@ from minertia.io.schema import UNKNOWN
 
 STEP = 5e-3  # s, of simulations; the last fit halves it while that changes the result
 SOME = 5  # iterations of a fit that is compared
+WARMER = 3.0  # K between runs from which a motor's temperature shows: sensors read whole degrees
 EVERY = 3  # runs of which one counts in the first iterations
 FIRST_STEPS = 5  # iterations from each of several starts
 VELOCITIES = (0.1, 0.15, 0.3)  # rad/s at which Stribeck friction is tried; half its height is at 0.83 of them
@@ -83,6 +84,12 @@ class ServoRuns:
     logs: tuple[LoopLog, ...]
     folds: tuple[tuple[int, ...], ...]
 
+    @property
+    def is_warmed(self) -> bool:
+        """Whether motors were warmer in some runs than in others, by the logs."""
+        usual = [np.median(log.supply.heat, axis=0) for log in self.logs if log.supply is not None]
+        return bool(np.ptp(usual, axis=0).max() >= WARMER)
+
     def model(self, name: str, velocity: float) -> ServoModel:
         """Servo model with a friction model of the table."""
         own, robot = MODELS[name], self.campaign.robot
@@ -93,6 +100,7 @@ class ServoRuns:
             self.campaign.command,
             load_share=UNKNOWN if own.is_directional else 0.5,
             load_curve=UNKNOWN if own.is_quadratic else 0.0,
+            warming=UNKNOWN if self.is_warmed else 0.0,
         )
         made = replace(self.campaign, effects=tuple(effects), command=command)
         return loop_model(made, min(log.period for log in self.logs))
