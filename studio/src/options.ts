@@ -1509,7 +1509,7 @@ export const JOBS = {
         "um",
         "in"
       ],
-      "otherwise": "m; for measurements it must be given",
+      "otherwise": "must be given",
       "default": null
     },
     "measure": {
@@ -2224,6 +2224,45 @@ export const JOBS = {
         "calibrated_forward_kinematics",
         "calibrated_jacobian"
       ],
+      "titles": {
+        "inverse_dynamics": "inverse dynamics",
+        "background": "background",
+        "background_parts": "background parts",
+        "synchronous": "synchronous",
+        "coefficients": "coefficients",
+        "gravity": "gravity",
+        "mass_matrix": "mass matrix",
+        "velocity_torque": "velocity torque",
+        "friction": "friction",
+        "base_regressor": "base regressor",
+        "base_regressor_entries": "base regressor entries",
+        "forward_dynamics": "forward dynamics",
+        "recursive_update": "recursive update",
+        "inverse_dynamics_wrench": "inverse dynamics wrench",
+        "forward_dynamics_wrench": "forward dynamics wrench",
+        "jacobian": "Jacobian",
+        "forward_kinematics": "forward kinematics",
+        "coriolis_matrix": "Coriolis matrix",
+        "slotine_li": "Slotine-Li",
+        "slotine_li_regressor": "Slotine-Li regressor",
+        "inverse_dynamics_derivatives": "inverse dynamics derivatives",
+        "forward_dynamics_derivatives": "forward dynamics derivatives",
+        "momentum_observer": "momentum observer",
+        "momentum_regressor": "momentum regressor",
+        "power_regressor": "power regressor",
+        "differentiator": "differentiator",
+        "parabola_differentiator": "parabola differentiator",
+        "low_pass": "low pass",
+        "watch_terms": "watch terms",
+        "adaptive_start": "adaptive start",
+        "adaptive_law": "adaptive law",
+        "elastic_forward_dynamics": "elastic forward dynamics",
+        "elastic_inverse_dynamics": "elastic inverse dynamics",
+        "correct_joints": "correct joints",
+        "command_joints": "command joints",
+        "calibrated_forward_kinematics": "calibrated forward kinematics",
+        "calibrated_jacobian": "calibrated Jacobian"
+      },
       "otherwise": "those of the target",
       "default": null
     },
@@ -2269,10 +2308,15 @@ export const JOBS = {
       "help": "Inline sines and cosines, no math library.",
       "unit": "",
       "type": "choice",
+      "label": "sines and cosines",
       "choices": [
         "libm",
         "own"
       ],
+      "titles": {
+        "libm": "of the math library",
+        "own": "in line, without a library"
+      },
       "default": "libm"
     }
   },

@@ -1,5 +1,6 @@
 import { createContext, useCallback, useContext, useEffect, useRef, useState } from "react";
 import { getProject, getPulse, getView, Unreachable } from "./api";
+import type { JobSettings } from "./options";
 import type { Job, Project, RobotView } from "./types";
 
 const EVERY = 2000, WITHOUT = 1000; // ms between two looks at the folder, and while nobody answers
@@ -195,6 +196,13 @@ export function useRuns<T>(kind: string) {
   return { job: latest(project, kind), done, shown, name: shown?.name, view: useView<T>(shown?.name) };
 }
 
+/** Settings of a job to come: at first those of the latest job of its kind, so that a reload keeps them. */
+export function useAsked<K extends keyof JobSettings>(kind: K): [JobSettings[K], (asked: JobSettings[K]) => void] {
+  const { project } = useStudio();
+  const [asked, setAsked] = useState<JobSettings[K] | null>(null);
+  return [asked ?? ((latest(project, kind)?.settings ?? {}) as JobSettings[K]), setAsked];
+}
+
 /** Models to choose from, "" for the robot's own file: identifications first, the newest before, then rehearsed ones.
  *
  * The first is of this robot; what is another's, or was made before something changed, says so.
@@ -206,7 +214,8 @@ export function modelChoices(project: Project, robot: string | undefined) {
   const isFit = (title: string) => title.includes("-identify/");
   const ordered = [...models.filter((m) => isFit(m.title)), ...models.filter((m) => !isFit(m.title))];
   const [own, others] = [ordered.filter((m) => !why(m)), ordered.filter((m) => why(m))];
-  const named = ordered.map((m) => [m.key, why(m) ? `${m.title}, ${why(m)}` : m.title]);
+  const ownName = (title: string) => run(title)?.title || run(title)?.name || title;
+  const named = ordered.map((m) => [m.key, why(m) ? `model of ${ownName(m.title)}, ${why(m)}` : `model of ${ownName(m.title)}`]);
   const names: Record<string, string> = { "": `${project.robot?.title}, as its file says`, ...Object.fromEntries(named) };
   return { options: [...own.map((m) => m.key), "", ...others.map((m) => m.key)], names, first: own[0]?.key ?? "" };
 }

@@ -313,6 +313,7 @@ export interface MotionView {
   headline: string;
   sentences: string[];
   joints: string[];
+  units?: Record<string, string>; // of the base parameters
   t: number[];
   curves: Record<string, number[][]>;
   limits: { lower: (number | null)[]; upper: (number | null)[]; velocity: (number | null)[]; acceleration: (number | null)[] };
@@ -386,7 +387,9 @@ export interface FleetView {
   days: number;
   shades: Record<string, string>;
   robots: { name: string; alarms: number; days: string[]; type: string; line: string; program: string }[];
+  findings: { robot: string; text: string; joints: string[]; suggestion: string }[];
   alarms: FleetAlarmData[];
+  lives: { alarm: string; state: string; first: string; last: string; by: string; reason: string; until: string }[];
   watch: FleetAlarmData[];
   not_judged: string[][];
   streams: Record<string, FleetStream[]>;

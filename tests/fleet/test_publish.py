@@ -98,6 +98,9 @@ def test_a_silent_robot_is_an_alarm_until_it_has_logs_again(store: Path, run: Ru
     assert run("fleet", "drift", "--store", store, "--learning", LEARNT)[0] == 1
     lives = {life.row.joint: life for life in fleet.alarms() if life.row.robot == "r001"}
     assert lives["silent"].state == "new" and lives["silent"].row.since_first == day_name(START + 10)
+    for life in fleet.alarms():
+        fleet.act(life.row.alarm, "acknowledge", "Ann")
+    assert run("fleet", "drift", "--store", store, "--learning", LEARNT)[0] == 0  # somebody knows of it
     fleet.store.write_index(every)
     run("fleet", "drift", "--store", store, "--learning", LEARNT)
     assert [life.state for life in fleet.alarms() if life.row.joint == "silent"] != ["open"]

@@ -23,8 +23,12 @@ from minertia.identification.campaigns.floating import (
 )
 from minertia.identification.efforts.inertial import Inertial, inertial_fault
 from minertia.identification.model_file import read_model
+from minertia.identification.problem.solve import stated_variances
 from minertia.io.errors import MinertiaError
 from minertia.options import ColumnMap, FloatingOptions
+from minertia.studio.job_work import JobWork
+from minertia.studio.project import CAMPAIGN, Project
+from minertia.studio.work import VIEW, run
 from tests.identification.floating_setups import ACCEL, GYRO, QUATERNION, SETUPS, read_table, write_table
 from tests.identification.planted_legs import PlantedLegs, contacts, quadruped, urdf
 
@@ -110,24 +114,40 @@ def test_a_campaign_file_of_a_floating_base(planted, tmp_path: Path, capsys) -> 
     assert main(["check", str(logs["lift"]), "--robot", str(tmp_path / "legs.urdf")]) in (0, 1)
     (tmp_path / "p.toml").write_text(text.replace('"base"', '"projected"').replace("force =", "active = 'always' #"))
     assert main(["check", str(logs["sway"]), "--campaign", str(tmp_path / "p.toml")]) == 1
-    assert "FL never lifts, which hides one value (a mass at the contact point)" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    hidden = "FL never lifts, which hides one value (a mass at the contact point)"
+    assert hidden in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_studio_checks_logs_of_a_floating_base(planted, tmp_path: Path) -> None:
+    _, logs = planted
+    (tmp_path / "legs.urdf").write_text(urdf())
+    robot = mi.read_robot(tmp_path / "legs.urdf", base="floating")
+    always = tuple(replace(contact, active="always") for contact in contacts(forces=False))
+    replace(campaign(logs, "projected", "sway", None), robot=robot, contacts=always).save(tmp_path / CAMPAIGN)
+    _, grade, _ = run("check", JobWork(Project(tmp_path), tmp_path / "runs/1", {}, lambda *_: None))
+    (log,) = json.loads((tmp_path / "runs/1" / VIEW).read_text())["logs"]
+    found = [finding["text"] for finding in log["findings"]]
+    assert grade == "good" and any(text.startswith("FL never lifts") for text in found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", ["base", "projected"])
-def test_results_of_a_floating_base_go_on(planted, tmp_path: Path, rows: str) -> None:
+def test_results_of_a_floating_base_go_on(planted, tmp_path: Path, rows: str, capsys) -> None:
     """Robot files of a model leave about as much of the log as the model, and code is generated."""
     _, logs = planted
     (tmp_path / "legs.urdf").write_text(urdf())
     asked = replace(campaign(logs, rows), robot=mi.read_robot(tmp_path / "legs.urdf", base="floating"))
     asked.save(tmp_path / "c.toml")
     assert main(["identify", "--campaign", str(tmp_path / "c.toml"), "--out", str(tmp_path / "found")]) == 0
-    for export in read_model(tmp_path / "found/model.toml").exports.values():
+    exports = read_model(tmp_path / "found/model.toml").exports
+    assert exports["urdf"]["read_by"] == "Pinocchio"
+    for export in exports.values():
         (left,) = export["left"]
         assert left["file"]["relative"] < 2 * left["model"]["relative"]
     assert main(["generate", str(tmp_path / "found/model.toml"), "--out", str(tmp_path / "code")]) == 0
+    for export in ("c", "fmu"):
+        args = ["convert", str(tmp_path / "found/model.toml"), str(tmp_path / export), "--export", export]
+        assert main(args) == 0 and "efforts there are those that were written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wrong, said", [
@@ -189,6 +209,13 @@ def test_samples_near_a_change_of_contacts_are_left_out() -> None:
     assert np.flatnonzero(sticking(qd, 200.0, 20.0)[:, 0]).tolist() == list(range(290, 311))
     qd[300] = -1.0  # a fast joint reverses between two samples
     assert np.flatnonzero(sticking(qd, 200.0, 20.0)[:, 0]).tolist() == list(range(290, 311))
+
+
+def test_noise_of_an_effort_with_few_equations_is_the_stated_one() -> None:
+    """Stated levels wrong by a common factor of 2, and the last effort always projected out."""
+    stated, left = np.array([1.0, 4.0, 9.0]), np.array([1000.0, 500.0, 0.0])
+    found = stated_variances(4 * stated * left, left, stated)
+    assert found == pytest.approx(4 * stated, rel=0.01)
 
 
 def test_columns_of_slower_sensors_are_interpolated() -> None:

@@ -287,6 +287,7 @@ def test_the_command_writes_a_model_that_validates(tmp_path: Path, capsys, monke
     assert main(["validate", "w/model.toml", "later.csv", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)["validation"][0]
     assert again["force_rms"] == pytest.approx(told["validation"][0]["force_rms"], rel=1e-6)
+    assert main(["generate", "w", "--out", "code"]) == 2 and "sensor has no robot" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wrong, said", [

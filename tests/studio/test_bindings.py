@@ -74,15 +74,15 @@ def test_a_motion_and_code_are_of_the_robot_that_was_chosen(tmp_path):
         code = made["name"]
         assert stale(c, motion) == stale(c, code) == []
         c.put("/api/robot", json={"bundled": "cmu_dd_arm2"}).raise_for_status()
-        assert stale(c, motion) == stale(c, code) == ["computed for the robot five_bar"]
+        assert stale(c, motion) == stale(c, code) == ["computed for the robot five-bar"]
         refused = c.get(f"/api/jobs/{motion}/zip")
-        assert refused.status_code == 409 and "computed for the robot five_bar" in refused.json()["error"]
+        assert refused.status_code == 409 and "computed for the robot five-bar" in refused.json()["error"]
         told = c.get(f"/api/jobs/{code}/zip", params={"old": True})
         assert "not-current" in told.headers["content-disposition"]
         archive = zipfile.ZipFile(io.BytesIO(told.content))
-        assert "computed for the robot five_bar" in archive.read(f"{code}-not-current/NOT-CURRENT.txt").decode()
+        assert "computed for the robot five-bar" in archive.read(f"{code}-not-current/NOT-CURRENT.txt").decode()
     with running(tmp_path) as at, client(at) as c:  # what a server knows is on the disk
-        assert stale(c, motion) == ["computed for the robot five_bar"]
+        assert stale(c, motion) == ["computed for the robot five-bar"]
         c.put("/api/robot", json={"bundled": "five_bar"}).raise_for_status()
         assert stale(c, motion) == stale(c, code) == []
         names = zipfile.ZipFile(io.BytesIO(c.get(f"/api/jobs/{motion}/zip").content)).namelist()
@@ -134,7 +134,7 @@ def test_a_job_is_of_the_robot_that_it_was_asked_for(tmp_path):
         job = c.post("/api/jobs", json={"kind": "robot"}).json()["name"]
         c.put("/api/robot", json={"bundled": "emps"}).raise_for_status()
         assert followed(c, job)[-1]["sentence"].startswith("planar 2R")
-        assert stale(c, job) == ["computed for the robot planar2r"]
+        assert stale(c, job) == ["computed for the robot planar 2R"]
         c.put("/api/robot", json={"bundled": "planar2r"}).raise_for_status()
         assert stale(c, job) == []
     project = Project(tmp_path)

@@ -114,7 +114,7 @@ def test_another_robot_and_back_is_the_same_file(tmp_path):
     project = by_hand(tmp_path)
     project.choose_robot(bundled="puma560")
     assert toml_document((tmp_path / "campaign.toml").read_text())["robot"] == "puma560"
-    assert project.robot is not None and project.robot["title"] == "puma560"
+    assert project.robot is not None and project.robot["title"] == "PUMA 560"
     project.choose_robot(bundled="planar2r")
     assert (tmp_path / "campaign.toml").read_text() == BY_HAND
 

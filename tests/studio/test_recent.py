@@ -43,7 +43,7 @@ def test_projects_that_exist_are_listed_the_newest_first(tmp_path: Path, arm: Pa
     with running(tmp_path / "here") as at, client(at) as c:
         found = c.get("/api/recent").json()["projects"]
         assert [(row["name"], row["robot"], row["runs"]) for row in found] == [
-            ("arm", "planar2r", 0),
+            ("arm", "planar 2R", 0),
             ("other", None, 0),
         ]
         assert c.post("/api/recent/0123456789ab").status_code == 400

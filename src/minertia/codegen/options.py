@@ -13,7 +13,7 @@ from minertia.io.schema import Declared, check, option
 PARAMETERS = ("standard", "base", "mlc", "baked")
 FORMULATIONS = ("newton-euler", "mlc")
 PRECISIONS = ("double", "float")
-SINCOS = ("libm", "own")
+SINCOS = {"libm": "of the math library", "own": "in line, without a library"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,8 +71,8 @@ class Arithmetic(Declared):
     """Arithmetic of the generated code: precision, and source of sines and cosines."""
 
     precision: str = option("double", "Single precision.", choices=PRECISIONS, command="float", switch="float")
-    sincos: str = option("libm", "Inline sines and cosines, no math library.", choices=SINCOS, command="own-sincos",
-                         switch="own")  # fmt: skip
+    sincos: str = option("libm", "Inline sines and cosines, no math library.", choices=tuple(SINCOS), titles=SINCOS,
+                         command="own-sincos", switch="own", label="sines and cosines")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, repr=False)

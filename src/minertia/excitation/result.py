@@ -100,8 +100,8 @@ class Excitation:
 
     def plot(self) -> Any:
         """A matplotlib Figure of the motion with the limits of each joint."""
-        path, limits, joints = self.trajectory, self.limits, self.base.robot.joints
-        lengths = ["m" if joints[j].kind == "prismatic" else "rad" for j in self.base.robot.independent]
+        path, limits = self.trajectory, self.limits
+        lengths = self._position_units
         shown = [
             Quantity("position q", path.q, lengths, (limits.lower, limits.upper)),
             Quantity("velocity qd", path.qd, [f"{u}/s" for u in lengths], (-limits.velocity, limits.velocity)),
@@ -197,9 +197,15 @@ class Excitation:
         return list(self.margins.sentences)
 
     @property
+    def _position_units(self) -> list[str]:
+        joints = self.base.robot.joints
+        return ["m" if joints[j].kind == "prismatic" else "rad" for j in self.base.robot.independent]
+
+    @property
     def _start_sentence(self) -> str:
         first, last = (", ".join(f"{v + 0.0:.3g}" for v in np.round(q, 4)) for q in self.trajectory.q[[0, -1]])
-        return f"From {first} rad or m" + (" and back." if first == last else f" to {last}.")
+        unit = " or ".join(sorted(set(self._position_units), reverse=True))
+        return f"From {first} {unit}" + (" and back." if first == last else f" to {last}.")
 
     def _deviation_lines(self) -> list[str]:
         relative, before = self.relative_deviations, self.deviations_before

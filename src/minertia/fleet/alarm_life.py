@@ -13,6 +13,7 @@ NEW, OPEN, ACKNOWLEDGED, MUTED, CLOSED = "new", "open", "acknowledged", "muted",
 VERBS = {"acknowledge": ACKNOWLEDGED, "mute": MUTED, "open": OPEN, "close": CLOSED}
 REPORT = "report"  # who closes an alarm whose evidence is gone
 RAISED, QUIET, NOT_JUDGED = "raised", "quiet", "not judged"
+SILENT = "silent"  # in place of the joint: an alarm of a robot without logs
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
-from minertia.fleet.alarm_life import NOT_JUDGED, QUIET, RAISED, AlarmAction, AlarmLife, AlarmRow, alarm_lives
+from minertia.fleet.alarm_life import (
+    NOT_JUDGED,
+    QUIET,
+    RAISED,
+    SILENT,
+    AlarmAction,
+    AlarmLife,
+    AlarmRow,
+    alarm_lives,
+)
 from minertia.fleet.alarms import FleetAlarm
 from minertia.fleet.calendar import day_name
 from minertia.fleet.drift import FleetDrift
@@ -24,7 +33,6 @@ from minertia.io.errors import InputError, MinertiaError
 from minertia.io.extras import load
 
 FOLDER = "alarms"
-SILENT = "silent"  # in place of the joint: an alarm of a robot without logs
 HISTORY, ACTIONS = f"{FOLDER}/history.parquet", f"{FOLDER}/actions"
 TYPES = {
     **dict.fromkeys(("day", "alarm", "robot", "joint", "what", "status"), "string"),

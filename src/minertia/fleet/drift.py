@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minertia.fleet.alarm_life import SILENT as SILENCE
 from minertia.fleet.alarm_life import AlarmLife
 from minertia.fleet.alarms import FleetAlarm, JudgedStream
 from minertia.fleet.calendar import day_name
@@ -148,9 +149,13 @@ class FleetDrift:
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether action is needed: alarms that nobody has dealt with, robots no longer assessed, damaged records."""
+        """Whether action is needed: alarms that nobody has dealt with, robots no longer assessed, damaged records.
+
+        A robot without logs counts until its alarm is acknowledged or muted.
+        """
         pending = any(life.needs_action for life in self.lives) if self.lives else bool(self.alarms)
-        return bool(pending or self.no_longer or self.faults)
+        known = [life.row.robot for life in self.lives if life.row.joint == SILENCE and life.is_living]
+        return bool(pending or self.faults or any(own.robot not in known for own in self.no_longer))
 
     @property
     def findings(self) -> tuple[RobotFinding, ...]:

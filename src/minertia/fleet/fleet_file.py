@@ -131,7 +131,10 @@ class _FleetReader:
         given = read(table, RobotEntry)
         identity, kind, since = given.id, given.type, given.since
         if not IDENTITY.fullmatch(identity):
-            raise table.fail(f"an id may contain letters, digits, '.', '_' and '-' only, not {shown(identity)}", "id")
+            raise table.fail(
+                f"an id may contain letters, digits, '.', '_' and '-', and '*' or '?' for any, not {shown(identity)}",
+                "id",
+            )
         if kind is None and len(types) == 1:
             kind = next(iter(types))
         if kind is None or kind not in types:

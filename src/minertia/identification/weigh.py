@@ -13,6 +13,7 @@ from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from minertia.robot.files import RobotLike, as_robot
+from minertia.robot.identified import ALONE
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
@@ -22,7 +23,7 @@ Files = Sequence[str | Path] | str | Path
 def sensor_alone() -> Robot:
     """Substitute for the robot if files contain the sensor's orientation; only its gravity is used."""
     straight = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0)
-    return Robot("sensor", (Joint("sensor", "revolute", None, *straight, link="sensor"),))
+    return Robot(ALONE, (Joint(ALONE, "revolute", None, *straight, link=ALONE),))
 
 
 def wrench(

@@ -352,7 +352,7 @@ def made_facts(result: Identification, model: Model) -> dict[str, object]:
         pairs["prior"] = record["prior"]
     if model.without_efforts:
         pairs = {name: text for name, text in pairs.items() if name not in OF_EFFORTS}
-    pairs |= result.problem.made(result.estimate)
+    pairs = {name: text for name, text in pairs.items() if text != ""} | result.problem.made(result.estimate)
     spread = result.evidence.spread
     if spread is not None:
         pairs["autocorrelation time of the residuals"] = (

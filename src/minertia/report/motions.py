@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from minertia.excitation.result import percent
-from minertia.report.tables import Table
+from minertia.report.tables import Table, unit_of
 
 if TYPE_CHECKING:
     from minertia.excitation.result import Excitation
@@ -83,6 +83,7 @@ def motion_view(found: Excitation) -> dict[str, Any]:
         "result": found.to_dict(),
         "headline": found.headline,
         "sentences": [*found.claim_lines(checked_only=True), *found.space_lines(), *found.notes],
+        "units": {name: unit_of(robot, name) for name in found.base.names},
         "t": rounded(path.t[keep], 4),
         "curves": {
             key: [rounded(values[keep, j]) for j in range(values.shape[1])]

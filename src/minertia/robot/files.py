@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -37,6 +38,12 @@ def bundled_robots() -> tuple[str, ...]:
     """Names of the robots that come with the package."""
     folder = files("minertia.robot") / "library"
     return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+@lru_cache(maxsize=64)
+def bundled_title(name: str) -> str:
+    """Name of a bundled robot for display."""
+    return read_robot(name, letters=False).name
 
 
 def read_robot(

@@ -22,6 +22,7 @@ FORMAT = 1
 LOOP = "position loops"
 GEOMETRY = "geometry"  # table of a model of corrected frames
 WRENCH = "wrench"  # table of a model of a tool on a sensor
+ALONE = "sensor"  # robot and joint of such a model if its files contain the sensor's orientation
 CALIBRATED = "calibrated"  # table of a model of a robot that was calibrated before
 TOOL = "calibrated_tool"  # name of the tool's frame in the corrected robot
 TAKEN = ("effects", "parameters", LOOP, GEOMETRY)  # where the notes below say they are of
@@ -40,7 +41,7 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
         if GEOMETRY in document:
             return corrected_robot(nominal_robot(document, source, options), document[GEOMETRY])
         if WRENCH in document:
-            return nominal_robot(document, source, options)
+            return _sensing_robot(nominal_robot(document, source, options), source)
         evidence = document.get("evidence", {})
         robot, exports = nominal_robot(document, source, options), document.get("exports", {})
         export = export_values(exports, options.target)
@@ -60,6 +61,17 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
         raise DescriptionError(f"the model file is incomplete: {err} is missing", file=source) from None
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as err:
         raise DescriptionError(f"the model file is damaged: a value is invalid ({err})", file=source) from None
+
+
+def _sensing_robot(robot: Robot, source: str) -> Robot:
+    """Robot of a model of a tool on a sensor; raises an error if it has none."""
+    if robot.name == ALONE and [joint.name for joint in robot.joints] == [ALONE]:
+        raise DescriptionError(
+            "this model of a tool on a force/torque sensor has no robot; name a robot file (the C code of the tool, "
+            "tool_wrench.c, is beside the model)",
+            file=source,
+        )
+    return robot
 
 
 def check_format(document: Mapping[str, Any], source: str) -> None:

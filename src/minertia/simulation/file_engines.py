@@ -39,22 +39,39 @@ def _in_mujoco(file: Path, robot: Robot) -> Efforts:
         raise UnreadableFile(f"MuJoCo cannot read {file.name}: {err}") from None
     names = [arm.joint(k).name for k in range(arm.njnt)]
     _check(robot, names, arm.nv)
-    dofs = [int(arm.jnt_dofadr[names.index(name)]) for name in robot.coordinate_names]
+    joints = [names.index(name) for name in robot.coordinate_names]
+    free = np.flatnonzero(arm.jnt_type == mujoco.mjtJoint.mjJNT_FREE)[: int(robot.is_floating)]
+    places = np.concatenate([*(arm.jnt_qposadr[free, None] + np.arange(7)), arm.jnt_qposadr[joints]])
+    dofs = np.concatenate([*(arm.jnt_dofadr[free, None] + np.arange(6)), arm.jnt_dofadr[joints]])
     arm.opt.gravity = np.array(robot.gravity, float)
     arm.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     data, turns = mujoco.MjData(arm), _turns(arm)
 
     def efforts(q: Array, qd: Array, qdd: Array) -> Array:
+        if robot.is_floating:
+            q, qd, qdd, R = _in_world_axes(q, qd, qdd)
         found = np.empty_like(qd)
         for k in range(len(q)):
-            data.qpos[dofs], data.qvel[dofs], data.qacc[dofs] = q[k], qd[k], qdd[k]
+            data.qpos[places], data.qvel[dofs], data.qacc[dofs] = q[k], qd[k], qdd[k]
             mujoco.mj_inverse(arm, data)
             dry = arm.dof_frictionloss * np.sign(data.qvel)
             dry += (arm.tendon_frictionloss * np.sign(turns @ data.qvel)) @ turns
             found[k] = (data.qfrc_inverse + dry)[dofs]
+        if robot.is_floating:
+            found[:, :3] = np.einsum("nji,nj->ni", R, found[:, :3])
         return found
 
     return efforts
+
+
+def _in_world_axes(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array, Array]:
+    """MuJoCo's state of a floating base, and its rotation (N, 3, 3): velocity of its origin in world axes."""
+    R = np.array([quaternion_to_matrix(w, x, y, z) for x, y, z, w in q[:, 3:7]])
+    v, w, a = qd[:, :3], qd[:, 3:6], qdd[:, :3]
+    q, qd, qdd = q[:, [0, 1, 2, 6, 3, 4, 5, *range(7, q.shape[1])]], qd.copy(), qdd.copy()
+    qd[:, :3] = np.einsum("nij,nj->ni", R, v)
+    qdd[:, :3] = np.einsum("nij,nj->ni", R, a + np.cross(w, v))
+    return q, qd, qdd, R
 
 
 def _turns(arm: Any) -> Array:
@@ -71,18 +88,20 @@ def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
     pin = pinocchio_package()
     try:
         arm = pin.buildModelFromUrdf(str(file))
+        if robot.is_floating and arm.nv == robot.n:  # a file without a floating joint below its first link
+            arm = pin.buildModelFromUrdf(str(file), pin.JointModelFreeFlyer())
     except (ValueError, RuntimeError) as err:
         raise UnreadableFile(f"Pinocchio cannot read {file.name}: {err}") from None
     _check(robot, list(arm.names), arm.nv)
-    joints = [arm.getJointId(name) for name in robot.coordinate_names]
-    dofs = [int(arm.idx_vs[k]) for k in joints]
+    joints, moving = [arm.getJointId(name) for name in robot.coordinate_names], 7 * robot.is_floating
+    dofs = [*range(6 * robot.is_floating), *(int(arm.idx_vs[k]) for k in joints)]
     arm.gravity.linear = np.array(robot.gravity, float)
     data = arm.createData()
 
     def efforts(q: Array, qd: Array, qdd: Array) -> Array:
         placed, v, a = np.tile(pin.neutral(arm), (len(q), 1)), np.zeros((len(q), arm.nv)), np.zeros((len(q), arm.nv))
-        v[:, dofs], a[:, dofs] = qd, qdd
-        for column, k in zip(q.T, joints, strict=True):
+        v[:, dofs], a[:, dofs], placed[:, :moving] = qd, qdd, q[:, :moving]
+        for column, k in zip(q.T[moving:], joints, strict=True):
             first, is_whole_turn = int(arm.idx_qs[k]), int(arm.nqs[k]) == 2
             if is_whole_turn:
                 placed[:, first], placed[:, first + 1] = np.cos(column), np.sin(column)
@@ -96,14 +115,15 @@ def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
 
 def _in_usd(file: Path, robot: Robot) -> Efforts:
     """Efforts from the standard attributes of a USD file, most of them with 32 bits, as other programs read it."""
-    arm = parse_usd("", str(file), ReadOptions("fixed", 0.0, False, single=True)).with_gravity(robot.gravity)
-    _check(robot, list(arm.coordinate_names), arm.n)
+    arm = parse_usd("", str(file), ReadOptions(robot.base, 0.0, False, single=True)).with_gravity(robot.gravity)
+    _check(robot, list(arm.coordinate_names), arm.n_velocity)
     order = [arm.coordinate_names.index(name) for name in robot.coordinate_names]
+    places, dofs = ([*range(k), *(k + j for j in order)] for k in (7 * robot.is_floating, 6 * robot.is_floating))
 
     def efforts(q: Array, qd: Array, qdd: Array) -> Array:
         x, v, a = (np.empty_like(part) for part in (q, qd, qdd))
-        x[:, order], v[:, order], a[:, order] = q, qd, qdd
-        return np.asarray(inverse_dynamics(arm, x, v, a))[:, order]
+        x[:, places], v[:, dofs], a[:, dofs] = q, qd, qdd
+        return np.asarray(inverse_dynamics(arm, x, v, a))[:, dofs]
 
     return efforts
 
@@ -155,9 +175,13 @@ def _in_c(folder: Path, robot: Robot) -> Efforts:
         raise UnreadableFile("code with further inputs is not compared")
     files = [file for file in folder.iterdir() if file.suffix in (".c", ".h")]
     try:
-        call = loaded_code(robot, files).of_state("inverse_dynamics", 3, robot.n)
+        code = loaded_code(robot, files)
     except (CompilerMissing, WrongKernel) as err:
         raise UnreadableFile(str(err)) from None
+    if robot.is_floating:
+        run = code.function("inverse_dynamics", _sizes(robot), (robot.n_velocity,))
+        return lambda q, qd, qdd: np.array([run(*row)[0] for row in zip(q, qd, qdd, strict=True)])
+    call = code.of_state("inverse_dynamics", 3, robot.n)
     return lambda q, qd, qdd: np.array([call(*row) for row in zip(q, qd, qdd, strict=True)])
 
 
@@ -167,11 +191,12 @@ def _in_fmpy(folder: Path, robot: Robot) -> Efforts:
         raise UnreadableFile("an FMU with further inputs is not compared")
     unit, about = fmu_instance(next(iter(folder.glob("*.fmu"))))
     references = {v.name: v.valueReference for v in about.modelVariables}
-    inputs = [references[f"{name}[{k + 1}]"] for name in ("q", "qd", "qdd") for k in range(robot.n)]
-    outputs = [references[f"tau[{k + 1}]"] for k in range(robot.n)]
+    sizes = zip(("q", "qd", "qdd"), _sizes(robot), strict=True)
+    inputs = [references[f"{name}[{k + 1}]"] for name, size in sizes for k in range(size)]
+    outputs = [references[f"tau[{k + 1}]"] for k in range(robot.n_velocity)]
 
     def efforts(q: Array, qd: Array, qdd: Array) -> Array:
-        found = np.empty_like(q)
+        found = np.empty_like(qd)
         for k, row in enumerate(np.hstack([q, qd, qdd])):
             unit.setReal(inputs, row.tolist())
             found[k] = unit.getReal(outputs)
@@ -180,12 +205,17 @@ def _in_fmpy(folder: Path, robot: Robot) -> Efforts:
     return efforts
 
 
+def _sizes(robot: Robot) -> tuple[int, int, int]:
+    """Lengths of q, qd and qdd."""
+    return robot.n_position, robot.n_velocity, robot.n_velocity
+
+
 def _check(robot: Robot, names: list[str], freedom: int) -> None:
     """Raise an error for a file whose joints are not the robot's coordinates.
 
-    Causes are a floating base, dependent joints, loops, or other names.
+    Causes are another kind of base, dependent joints, loops, or other names.
     """
-    if freedom != robot.n or robot.is_floating or any(name not in names for name in robot.coordinate_names):
+    if freedom != robot.n_velocity or any(name not in names for name in robot.coordinate_names):
         raise UnreadableFile("its joints do not match the coordinates of the robot")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minertia.base.numeric import random_states
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.closed_loop.files import LOOP_FILES
 from minertia.identification.efforts.judge import residuals_by
@@ -101,12 +102,14 @@ def read_by_engine(model: Model, file: Path, export: str = "") -> Model | None:
     held = held_by(model.to_robot(target.name), target).numeric
     found = _efforts(target, file, held)
     if found is not None:
-        q, qd, qdd = np.random.default_rng(0).normal(size=(3, STATES, held.n))
+        q, qd, qdd = (np.asarray(part) for part in random_states(held, STATES, 0))
         own, theirs = np.asarray(inverse_dynamics(held, q, qd, qdd)), found.efforts(q, qd, qdd)
         difference = float(np.abs(theirs - own).max() / max(float(np.abs(own).max()), 1e-300))
         entry |= {**found.record(target), "difference": difference}
-    values = export_values(model.exports, target.name)
-    return model.with_exports({target.name: entry if values is None else {**values, **entry}})
+    entry = {**(export_values(model.exports, target.name) or {}), **entry}
+    if entry["read_by"] == target.engine:
+        entry.pop("not_read_by", None)  # it could not where the model was identified
+    return model.with_exports({target.name: entry})
 
 
 def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dict[str, Any]]:

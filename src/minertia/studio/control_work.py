@@ -59,7 +59,7 @@ def control(work: JobWork, asked: ControlJob) -> tuple[dict[str, Any], str]:
 
 
 def _followed(work: JobWork, arm: Robot, model: ControlModel, trajectory: Trajectory) -> Iterator[dict[str, Any]]:
-    gains, posture = Gains(), trajectory.q[0]
+    gains, posture, unit = Gains(), trajectory.q[0], _error_unit(arm)
     controllers: dict[str, Callable[[], Controller]] = {
         "computed torque": lambda: computed_torque(model, gains),
         "PD with gravity": lambda: pd_gravity(model, gains, posture),
@@ -72,19 +72,27 @@ def _followed(work: JobWork, arm: Robot, model: ControlModel, trajectory: Trajec
         yield {
             "name": name,
             "kind": "tracking",
-            "sentence": _sentence(error),
+            "sentence": _sentence(error, unit),
             "rms": [1e3 * e for e in error.rms],
             "largest": [1e3 * e for e in error.largest],
             **_played(log.t, log.true_q, log.reference),
-            "curves": [_curves(log.t, 1e3 * log.error, "tracking error", "mrad or mm", arm.coordinate_names)],
+            "curves": [_curves(log.t, 1e3 * log.error, "tracking error", unit, arm.coordinate_names)],
         }
 
 
-def _sentence(error: TrackingError) -> str:
+def _error_unit(robot: Robot) -> str:
+    """Unit of tracking errors: of joints that turn, that slide, or of both."""
+    slides = {robot.joints[j].kind == "prismatic" for j in robot.independent}
+    return "mrad or mm" if len(slides) > 1 else "mm" if True in slides else "mrad"
+
+
+def _sentence(error: TrackingError, unit: str) -> str:
     if error.ran_away is not None:
         return f"the arm became unstable at {error.ran_away:.2g} s"
     whole = 1e3 * float(np.sqrt(np.mean(np.square(error.rms))))
-    return f"error {whole:.3g} mrad or mm (root mean square over all joints), at most {1000.0 * max(error.largest):.3g}"
+    return (
+        f"error {whole:.3g} {unit} (root mean square over all joints), at most {1000.0 * max(error.largest):.3g} {unit}"
+    )
 
 
 def _played(t: Array, q: Array, reference: Array | None = None) -> dict[str, Any]:
@@ -120,7 +128,7 @@ def _shows(
         work.tell(WORDS[name], 0.65 + 0.15 * k)
         try:
             shown = SHOWS[name](rig, 0.0)
-            found.append(_adaptive(shown) if isinstance(shown, Adaptation) else _guided(shown))  # type: ignore[arg-type]
+            found.append(_adaptive(shown, _error_unit(arm)) if isinstance(shown, Adaptation) else _guided(shown))  # type: ignore[arg-type]
         except MinertiaError as err:
             skipped.append(f"{WORDS[name]}: {err}")
     return found, skipped
@@ -136,7 +144,7 @@ def _rig(arm: Robot, known: Robot, limits: MotionLimits) -> Rig:
     return Rig(arm, smooth, code, SampledMotion(way), limits, flaws, 1 / SHOWN_RATE, load)
 
 
-def _adaptive(shown: Adaptation) -> dict[str, Any]:
+def _adaptive(shown: Adaptation, unit: str) -> dict[str, Any]:
     errors = 1e3 * np.column_stack([shown.adapting_error, shown.fixed_error])
     mass = np.column_stack([shown.mass, np.where(shown.t < shown.picked, np.nan, shown.true_mass)])
     return {
@@ -145,9 +153,7 @@ def _adaptive(shown: Adaptation) -> dict[str, Any]:
         "sentence": shown.sentence(),
         **_played(shown.t, shown.q),
         "curves": [
-            _curves(
-                shown.t, errors, "error, averaged over half a second", "mrad or mm", ("adapting", "without adaptation")
-            ),
+            _curves(shown.t, errors, "error, averaged over half a second", unit, ("adapting", "without adaptation")),
             _curves(shown.t, mass, "mass of the last link", "kg", ("estimated", "true, with the load")),
         ],
     }

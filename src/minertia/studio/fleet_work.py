@@ -55,7 +55,9 @@ def fleet_view(drift: FleetDrift) -> dict[str, Any]:
     return {
         "statement": drift.statement,
         **strip_view(drift, names),
+        "findings": [own.to_json() for own in drift.findings],
         "alarms": [_alarm(a) for a in drift.alarms],
+        "lives": [own.to_json() for own in drift.lives if own.is_living],
         "watch": [_alarm(a) for a in drift.watch],
         "not_judged": [list(row) for row in not_judged_table(drift).rows],
         "streams": streams,

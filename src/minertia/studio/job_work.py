@@ -9,7 +9,7 @@ from typing import Any
 
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
-from minertia.studio.project import Project
+from minertia.studio.project import RUNS, Project
 
 Progress = Callable[..., None]  # called with a step, a part of the whole from 0 to 1 or None, and numbers to show
 
@@ -45,4 +45,8 @@ class JobWork:
 
     def robot_title(self, model: object = None) -> str:
         """Title of an identified model by its key; without a model, a generic name of the robot file."""
-        return self.project.file(str(model), "model").title if model else "the robot file"
+        if not model:
+            return "the robot file"
+        title = self.project.file(str(model), "model").title
+        parts = title.split("/")
+        return f"model of {parts[1]}" if parts[0] == RUNS and len(parts) > 2 else title

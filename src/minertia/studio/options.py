@@ -75,7 +75,7 @@ class CalibrateJob(Declared):
         otherwise="none: held-out regions",
     )
     angle: str | None = like(ColumnMap, "angle")
-    length: str | None = like(ColumnMap, "length")
+    length: str | None = like(ColumnMap, "length", otherwise="must be given")
     measure: tuple[MeasureColumns, ...] = option(
         (), "Measurements of the tool and their columns.", otherwise="recognised by the header"
     )

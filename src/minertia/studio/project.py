@@ -32,7 +32,7 @@ from minertia.io.errors import DescriptionError, InputError, MinertiaError, visi
 from minertia.io.files import edit_file, make_folder, new_file, write_file
 from minertia.io.provenance import MadeOf, bundled_digest, file_digest, is_changed, read_made_of, stamp
 from minertia.io.seals import is_ours
-from minertia.robot.files import bundled_robots
+from minertia.robot.files import bundled_robots, bundled_title
 from minertia.robot.formats.reading import is_model_text
 from minertia.robot.formats.xml import parse_xml
 from minertia.studio.toml_edit import edited
@@ -233,7 +233,7 @@ class Project:
         if name is None:
             return None
         if name in bundled_robots():
-            return {"bundled": name, "name": name, "title": name, "version": bundled_digest(name)}
+            return {"bundled": name, "name": name, "title": bundled_title(name), "version": bundled_digest(name)}
         found = next((file for file in self.files() if file.key == _key(name)), None)
         if found is None and self._is_robot(name):
             found = _project_file(name, "robot", self.folder / name, visible(name))

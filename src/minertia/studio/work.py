@@ -166,21 +166,25 @@ def _check(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
     from minertia.identification.audits.audit import audit
     from minertia.identification.audits.findings import checks_off
     from minertia.identification.campaigns.read import read_campaign
+    from minertia.identification.efforts.floating_setups import floating_findings
     from minertia.identification.kinds import kind_of
     from minertia.report.fit_views import log_view
     from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
-    kind = kind_of(campaign)
+    kind, robot = kind_of(campaign), campaign.robot.on_ground
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
     for k, log in enumerate(logs):
         title = titles.get(log.name.partition(" [")[0], log.name)
         work.tell(f"reading {title}", k / len(logs))
         recording = kind.recording(campaign, log)
-        view = log_view(title, recording, audit(recording, campaign.robot))
+        findings = audit(recording, robot)
+        if campaign.robot.is_floating and log.file is not None:
+            findings += floating_findings(campaign, log.file)
+        view = log_view(title, recording, findings)
         cutoff, filtered = filtered_signals(recording, campaign.filter)
         view |= filtered_view(recording, cutoff, filtered)
-        view["off"] = list(checks_off(recording, campaign.robot))
+        view["off"] = list(checks_off(recording, robot))
         view |= {"number": k, "has_detail": keep_curves(work.out, k, recording, filtered)}
         views.append({**view, "use": "train" if k < len(campaign.train) else "validate"})
     drop_curves(work.out.parent, work.out)

@@ -1,4 +1,4 @@
-import { Facts, shown, units } from "../parts/bits";
+import { Facts, shown, units, unitsOf } from "../parts/bits";
 import { ParameterName, Relation } from "../parts/names";
 import { ClassGrid } from "../parts/robot";
 import { DataTable, numbers } from "../parts/table";
@@ -9,7 +9,7 @@ interface PagedBase { robot: RobotData; base: BaseView; frames: string; made: [s
 
 export function BasePage({ data }: { data: PageData<PagedBase> }) {
   const { robot, base, frames } = data.view;
-  const letters = Object.entries(robot.symbols);
+  const letters = Object.entries(robot.symbols), unit = unitsOf("rad or m", robot.joints);
   return (
     <Document
       data={data}
@@ -48,7 +48,7 @@ export function BasePage({ data }: { data: PageData<PagedBase> }) {
           body: (
             <DataTable
               label="Joints"
-              columns={[numbers(""), "joint", "kind", "carried by", "link", "position [m]", numbers("lower"), numbers("upper")]}
+              columns={[numbers("number"), "joint", "kind", "carried by", "link", "position [m]", numbers(`lower [${unit}]`), numbers(`upper [${unit}]`)]}
               rows={robot.joints.map((joint) => ({
                 key: joint.name,
                 cells: [joint.number, joint.name, joint.kind, joint.carried_by, joint.link ?? "", `(${joint.position.join(", ")})`, shown(joint.limits.lower), shown(joint.limits.upper)],

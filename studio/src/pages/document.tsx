@@ -17,6 +17,7 @@ export interface DocumentView { verdict: VerdictData | null; lead: string; facts
 const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
 const MEASURED = { colour: "--measured", width: 3.4 }; // under the others, so that both stay visible where they agree
 const EDGE = { colour: COLOURS[0], width: 0.7, dash: [2, 3], quiet: true }; // of a band about the first line
+const SHORT = /^[\w.:/-]{1,24}$/; // names and days, which are not broken at their hyphens
 const WIDEST = 4; // deviations at either end of the scale
 
 /** A page of blocks: sentences, tables, charts, files. */
@@ -84,7 +85,7 @@ function drawn({ words, links, list, strip, table }: Block): ReactNode {
 }
 
 function cell(value: Cell): ReactNode {
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return SHORT.test(value) ? <span className="whole">{value}</span> : value;
   if ("name" in value) return <ParameterName name={value.name} />;
   return (
     <span className="offset" role="img" aria-label={`${value.offset.toFixed(1)} deviations`}>

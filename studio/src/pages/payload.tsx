@@ -33,7 +33,7 @@ function MeasuredTable({ label, rows }: { label: string; rows: Measured[] }) {
   return (
     <DataTable
       label={label}
-      columns={["", numbers("value"), numbers("± for 95 %"), { title: "unit", className: "unit" }, { title: "95 % interval", className: "bar-cell" }]}
+      columns={["quantity", numbers("value"), numbers("± for 95 %"), { title: "unit", className: "unit" }, { title: "95 % interval", className: "bar-cell" }]}
       rows={rows.map(({ name, value, deviation, unit }) => ({
         key: name,
         cells: [<span className="whole">{name}</span>, shown(value, 5), shown(deviation === null ? null : WIDE * deviation, 2), units(unit), deviation !== null && <Interval low={value - WIDE * deviation} high={value + WIDE * deviation} value={value} />],
@@ -110,7 +110,7 @@ function Residuals({ of }: { of: PayloadView["residuals"] }) {
   return (
     <>
       <p className="soft">Norm of the residual over norm of the effort in the logs with the load, filtered as for the fit.</p>
-      <DataTable label="Residual over effort" columns={["", numbers("robot alone"), numbers("with the load")]} rows={Object.entries(of).map(([name, pair]) => ({ key: name, cells: [<span className="whole">{name === "all" ? "all joints" : name}</span>, ...pair.map((value) => percent(value))] }))} />
+      <DataTable label="Residual over effort" columns={["joint", numbers("robot alone"), numbers("with the load")]} rows={Object.entries(of).map(([name, pair]) => ({ key: name, cells: [<span className="whole">{name === "all" ? "all joints" : name}</span>, ...pair.map((value) => percent(value))] }))} />
     </>
   );
 }

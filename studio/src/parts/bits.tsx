@@ -80,7 +80,14 @@ export function useElapsed(job: Job): string {
 }
 
 export function units(text: string): string {
-  return text.replace(/(kg|m|s|rad)2\b/g, "$1\u00b2").replace(/N m/g, "N\u00a0m");
+  return text.replace(/(kg|m|s|rad)2\b/g, "$1\u00b2").replace(/s3\b/g, "s\u00b3").replace(/N m/g, "N\u00a0m");
+}
+
+/** Of units of "angles or lengths" those that some joints have. */
+export function unitsOf(text: string, joints: { kind: string }[] | undefined): string {
+  const [angle, length] = text.split(" or ");
+  const slides = joints?.map(({ kind }) => kind === "prismatic") ?? [];
+  return !slides.length || (slides.includes(true) && slides.includes(false)) ? text : slides[0] ? length : angle;
 }
 
 /** A job that runs, with its step, a bar and a way to end it; one that failed, with its sentence. */

@@ -1,7 +1,7 @@
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { upload } from "../api";
 import type { JobSettings } from "../options";
-import { useRuns, useStudio } from "../studio";
+import { useAsked, useRuns, useStudio } from "../studio";
 import type { FitView } from "../types";
 import { Archive, DropZone, Empty, JobLine, Panel, SelectField, Stale } from "./bits";
 import { Fit } from "./fit";
@@ -21,8 +21,10 @@ export function MeasuredStep<K extends Kind>({ kind, start, what, row, result, c
 }) {
   const { project, refresh, say, run, path, go } = useStudio();
   const { job, done: runs, shown, name, view } = useRuns<FitView>(kind);
-  const [asked, setAsked] = useState<JobSettings[K]>({});
+  const [last, setAsked] = useAsked(kind);
   const files = project.files.filter((file) => file.kind === "log");
+  const here = (keys: string[] | null | undefined) => keys?.filter((key) => files.some((file) => file.key === key));
+  const asked = { ...last, measurements: here(last.measurements), validate: here(last.validate) };
 
   const drop = async (dropped: File[]) => {
     try {

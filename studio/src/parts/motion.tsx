@@ -1,6 +1,6 @@
 import { memo, useMemo } from "react";
 import type { MotionView } from "../types";
-import { CheckField, Facts, percent, shown } from "./bits";
+import { CheckField, Facts, percent, shown, units, unitsOf } from "./bits";
 import { useLook } from "./look";
 import { ParameterName } from "./names";
 import { ClockContext, type Player, PlayerBar, usePlayer } from "./player";
@@ -74,7 +74,7 @@ export function MotionWords({ view }: { view: MotionView }) {
           ["duration", `${shown(result.duration)} s`],
         ]}
       />
-      <Sentences texts={view.sentences} />
+      <Sentences texts={view.sentences.map((text) => units(text[0].toUpperCase() + text.slice(1)))} />
       {result.not_checked.length > 0 && (
         <div className="message warn">
           <b>Not protected</b>
@@ -103,7 +103,7 @@ export const MotionCurves = memo(function MotionCurves({ view }: { view: MotionV
   return (
     <>
       <Segment label="Quantity" options={Object.entries(QUANTITIES).map(([key, [name]]) => ({ key, title: name }))} value={quantity} onChange={setQuantity} />
-      <Plot title={title} unit={unit} t={view.t} height={300} series={series} />
+      <Plot title={title} unit={unitsOf(unit, view.robot.joints)} t={view.t} height={300} series={series} />
     </>
   );
 });
@@ -116,10 +116,10 @@ export function Deviations({ view, tall }: { view: MotionView; tall?: boolean })
       <DataTable
         label="Predicted deviations"
         tall={tall}
-        columns={["parameter", numbers("deviation"), numbers("of its size"), { title: <span className="hidden">bar</span> }]}
+        columns={["parameter", numbers("deviation"), { title: "unit", className: "unit" }, numbers("of its size"), { title: <span className="hidden">bar</span> }]}
         rows={Object.entries(view.result.parameters).map(([name, { deviation, relative }]) => ({
           key: name,
-          cells: [<ParameterName name={name} />, deviation === null ? "not shown" : shown(deviation, 3), percent(relative), relative !== null && <Meter part={relative} poor={relative > POOR} />],
+          cells: [<ParameterName name={name} />, deviation === null ? "not shown" : shown(deviation, 3), units(view.units?.[name] ?? ""), percent(relative), relative !== null && <Meter part={relative} poor={relative > POOR} />],
         }))}
       />
     </>

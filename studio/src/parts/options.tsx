@@ -1,7 +1,7 @@
 import { useCampaign } from "../campaign";
 import { JOBS, type JobSettings, OPTIONS } from "../options";
 import type { Changes, Table } from "../types";
-import { CheckField, NumberField, SelectField, TextField } from "./bits";
+import { CheckField, NumberField, SelectField, TextField, units } from "./bits";
 
 export interface OptionData {
   label?: string;
@@ -47,11 +47,11 @@ export function Fields({ options, values, set }: { options: Readonly<Record<stri
         }
         if (one.type === "text") return <span key={key} title={one.help}><TextField label={label} placeholder={one.otherwise} value={String(value ?? "")} onChange={(text) => set(key, text || null)} /></span>;
         if (one.type === "texts") return <span key={key} title={one.help}><TextField label={`${label} (a, b, ...)`} placeholder={one.otherwise} value={Array.isArray(value) ? value.join(", ") : ""} onChange={(text) => set(key, text ? text.split(/[,\s]+/).filter(Boolean) : null)} /></span>;
-        if (one.type === "numbers") return <span key={key} title={one.help}><TextField label={`${label}${one.unit && ` [${one.unit}]`} (a, b, ...)`} placeholder={one.otherwise} value={Array.isArray(value) ? value.join(", ") : ""} onChange={(text) => set(key, text ? text.split(/[,\s]+/).filter(Boolean).map(Number) : null)} /></span>;
+        if (one.type === "numbers") return <span key={key} title={one.help}><TextField label={`${label}${one.unit && ` [${units(one.unit)}]`} (a, b, ...)`} placeholder={one.otherwise} value={Array.isArray(value) ? value.join(", ") : ""} onChange={(text) => set(key, text ? text.split(/[,\s]+/).filter(Boolean).map(Number) : null)} /></span>;
         if (one.type !== "number" && one.type !== "whole") return null;
         return (
           <span key={key} title={one.help}>
-            <NumberField label={label} unit={one.unit || undefined} placeholder={one.otherwise ?? "chosen"} min={one.low} max={one.high} step={one.type === "whole" ? 1 : undefined} value={typeof value === "number" ? value : null} onChange={(number) => set(key, number)} />
+            <NumberField label={label} unit={units(one.unit) || undefined} placeholder={one.otherwise ?? "chosen"} min={one.low} max={one.high} step={one.type === "whole" ? 1 : undefined} value={typeof value === "number" ? value : null} onChange={(number) => set(key, number)} />
           </span>
         );
       })}

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import {
   AxesHelper, Box3, BoxGeometry, BufferGeometry, ConeGeometry, CylinderGeometry, DirectionalLight, DoubleSide, GridHelper, Group,
-  Color, Float32BufferAttribute, HemisphereLight, InstancedMesh, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Object3D,
+  Color, Float32BufferAttribute, HemisphereLight, InstancedMesh, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial, MeshStandardMaterial, Object3D,
   PerspectiveCamera, PlaneGeometry, Quaternion, Raycaster, Scene as ThreeScene, SphereGeometry, Vector2, Vector3,
   WebGLRenderer,
 } from "three";
@@ -36,6 +36,7 @@ export interface SceneProps {
   label: string;
 }
 
+type Matt = MeshStandardMaterial | MeshLambertMaterial;
 export type Shapes = "on" | "transparent" | "off";
 /** Directions from which the robot is seen, in the axes of its base; "3-D" is the first picture. */
 export const PRESETS: Record<string, Vector3> = {
@@ -113,7 +114,7 @@ class View {
   balls: InstancedMesh; // two of each link
   hinges: InstancedMesh[] = []; // axes of joints, those that turn and those that slide
   triads: LineSegments;
-  parts: { joint: number | null; material: MeshStandardMaterial }[] = [];
+  parts: { joint: number | null; material: Matt }[] = [];
   frames: Object3D[] = [];
   masses: Object3D[] = [];
   solids: Object3D[] = [];
@@ -127,6 +128,7 @@ class View {
   wanted = 0;
   soft: boolean;
   resting = 0;
+  took = 0; // ms of the last coarse picture
 
   constructor(public canvas: HTMLCanvasElement, public robot: RobotData, public drawing: Drawing) {
     this.soft = isSoftware();
@@ -153,7 +155,7 @@ class View {
   }
 
   /** One mesh for all shapes of a kind: a picture then takes as long for many joints as for few. */
-  copies(geometry: BufferGeometry, material: MeshStandardMaterial, owners: (number | null)[]): InstancedMesh {
+  copies(geometry: BufferGeometry, material: Matt, owners: (number | null)[]): InstancedMesh {
     const made = new InstancedMesh(geometry, material, owners.length);
     made.userData.joints = owners;
     made.frustumCulled = false;
@@ -163,8 +165,13 @@ class View {
     return made;
   }
 
-  material(joint: number | null): MeshStandardMaterial {
-    const made = new MeshStandardMaterial({ color: colour(joint === null ? "--link-base" : "--link"), roughness: 0.62, metalness: 0.08 });
+  /** A matt surface; in software without gloss, whose light costs most of a picture there. */
+  matt(of: { color?: string }, roughness: number): Matt {
+    return this.soft ? new MeshLambertMaterial(of) : new MeshStandardMaterial({ ...of, roughness, metalness: 0.08 });
+  }
+
+  material(joint: number | null): Matt {
+    const made = this.matt({ color: colour(joint === null ? "--link-base" : "--link") }, 0.62);
     this.parts.push({ joint, material: made });
     return made;
   }
@@ -239,7 +246,7 @@ class View {
     const turning = new CylinderGeometry(r, r, 3 * r, this.edges(28)).rotateX(Math.PI / 2), sliding = new BoxGeometry(1.8 * r, 1.8 * r, 3.4 * r);
     for (const [geometry, slides] of [[turning, false], [sliding, true]] as const) {
       const owners = this.robot.joints.map((_, j) => j).filter((j) => (this.robot.joints[j].kind === "prismatic") === slides);
-      this.hinges.push(this.copies(geometry, new MeshStandardMaterial({ roughness: 0.5 }), owners));
+      this.hinges.push(this.copies(geometry, this.matt({}, 0.5), owners));
     }
     const ends = [new Vector3(length, 0, 0), new Vector3(0, length, 0), new Vector3(0, 0, length)], none = new Vector3();
     this.triads.geometry.setFromPoints(this.robot.joints.flatMap(() => ends.flatMap(() => [none, none])));
@@ -492,18 +499,20 @@ class View {
 
   draw() {
     if (this.wanted) return;
-    this.wanted = requestAnimationFrame(() => {
+    this.wanted = requestAnimationFrame((begun) => {
       this.wanted = 0;
-      if (this.soft) this.coarse();
+      if (this.soft) this.coarse(begun);
       this.renderer.render(this.scene, this.camera);
     });
   }
 
-  /** Drawn in software: whole pixels while things move, half of them once they rest. */
-  coarse() {
+  /** Drawn in software: whole pixels while things move, half of them once they rest, where that takes less than the rest. */
+  coarse(begun: number) {
     if (this.renderer.getPixelRatio() !== 1) this.renderer.setPixelRatio(1);
+    requestAnimationFrame(() => requestAnimationFrame((shown) => (this.took = (shown - begun) / 2)));
     window.clearTimeout(this.resting);
     this.resting = window.setTimeout(() => {
+      if (4 * this.took > REST) return;
       this.renderer.setPixelRatio(2);
       this.renderer.render(this.scene, this.camera);
     }, REST);

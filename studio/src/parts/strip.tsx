@@ -7,6 +7,7 @@ const DRAWN = 100; // rows at first: a thousand robots open as quickly as a hund
 const TAGS = ["type", "line", "program"] as const;
 type Tag = (typeof TAGS)[number];
 const NARROWEST = 3, WIDEST = 14; // px of a day
+const DATE = 32; // px of a date
 
 export type StripView = Pick<FleetView, "first" | "last" | "days" | "shades" | "robots">;
 
@@ -66,7 +67,7 @@ export function Strip({ view, robot, onPick }: { view: StripView; robot?: string
           </g>
         ))}
         {Array.from({ length: Math.ceil(view.days / every) }, (_, k) => (
-          <text key={k} x={NAME + every * CELL * k} y={height - 4}>
+          <text key={k} x={Math.min(NAME + every * CELL * k, width - DATE)} y={height - 4}>
             {new Date(first + every * k * 86_400_000).toISOString().slice(5, 10)}
           </text>
         ))}

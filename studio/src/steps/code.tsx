@@ -4,7 +4,7 @@ import { type GenerateSettings, JOBS, TARGETS } from "../options";
 import { Archive, bytes, Empty, JobLine, Panel, Scroll, SelectField, shown, Stale } from "../parts/bits";
 import { Live } from "../parts/live";
 import { JobFields } from "../parts/options";
-import { latest, modelChoices, newest, useRobotView, useStudio, useView } from "../studio";
+import { latest, modelChoices, newest, useAsked, useRobotView, useStudio, useView } from "../studio";
 import type { CodeView, Job } from "../types";
 
 export default function CodeStep() {
@@ -14,7 +14,7 @@ export default function CodeStep() {
   const [robot] = useRobotView();
   const view = useView<CodeView>(done);
   const [model, setModel] = useState<string | null>(null);
-  const [asked, setAsked] = useState<GenerateSettings>({});
+  const [asked, setAsked] = useAsked("generate");
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
   const { options, names, first } = modelChoices(project, robot?.robot.robot);
   const chosen = model ?? first;

@@ -1,13 +1,12 @@
 import { memo, useMemo, useState } from "react";
-import type { ControlSettings } from "../options";
-import { Empty, JobLine, Panel, SelectField, shown, Stale } from "../parts/bits";
+import { Empty, JobLine, Panel, SelectField, shown, Stale, unitsOf } from "../parts/bits";
 import { useLook } from "../parts/look";
 import { JobFields } from "../parts/options";
 import { ClockContext, PlayerBar, usePlayer } from "../parts/player";
 import { Plot } from "../parts/plot";
 import { Stage } from "../parts/stage";
 import { DataTable, numbers, Segment } from "../parts/table";
-import { modelChoices, useRobotView, useRuns, useStudio } from "../studio";
+import { modelChoices, useAsked, useRobotView, useRuns, useStudio } from "../studio";
 import type { ControlRun, ControlView } from "../types";
 
 const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
@@ -18,7 +17,7 @@ export default function ControlStep() {
   const [robot] = useRobotView();
   const [arm, setArm] = useState<string | null>(null);
   const [known, setKnown] = useState<string | null>(null);
-  const [asked, setAsked] = useState<ControlSettings>({});
+  const [asked, setAsked] = useAsked("control");
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
   const { options, names, first: newest } = modelChoices(project, robot?.robot.robot);
   const start = () => {
@@ -73,7 +72,7 @@ function Followed({ view }: { view: ControlView }) {
       </Panel>
       <Panel title="Tracking errors">
         <p className="soft">
-          Arm: {view.arm}. Controller: {view.known}. Root mean square over the motion [mrad or mm].
+          Arm: {view.arm}. Controller: {view.known}. Root mean square over the motion [{unitsOf("mrad or mm", view.robot.joints)}].
         </p>
         <DataTable
           label="Tracking errors"

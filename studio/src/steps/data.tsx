@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "react";
 import { getCurves, showHidden, upload } from "../api";
 import { useCampaign } from "../campaign";
-import { CheckField, DropZone, Empty, Facts, JobLine, NumberField, NumberInput, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { CheckField, DropZone, Empty, Facts, JobLine, NumberField, NumberInput, Panel, Scroll, SelectField, shown, unitsOf } from "../parts/bits";
 import { OPTIONS } from "../options";
 import { useLook } from "../parts/look";
 import { Plot } from "../parts/plot";
@@ -292,6 +292,7 @@ const FEW = 40; // columns whose lists are cheap
 
 /** The check of the campaign as it stands, and what it found. */
 export function Check({ saving }: { saving: boolean }) {
+  const [robot] = useRobotView();
   const { project, run, identify, isChained } = useStudio();
   const { campaign } = useCampaign();
   const job = latest(project, "check");
@@ -327,12 +328,12 @@ export function Check({ saving }: { saving: boolean }) {
           <span>{view.ok ? "the campaign, its robot or a log changed since this check; check again" : job.sentence}</span>
         </div>
       )}
-      {view?.logs.map((log) => <LogPanel key={log.log + log.use} log={log} name={viewed?.name} />)}
+      {view?.logs.map((log) => <LogPanel key={log.log + log.use} log={log} name={viewed?.name} kinds={robot?.robot.joints} />)}
     </Panel>
   );
 }
 
-function LogPanel({ log, name }: { log: LogView; name: string | undefined }) {
+function LogPanel({ log, name, kinds }: { log: LogView; name: string | undefined; kinds: { kind: string }[] | undefined }) {
   const [signal, setSignal] = useState(log.signals.effort ? "effort" : "q");
   const [filtering, setFiltering] = useState(false);
   const rows = log.signals[signal] ?? log.signals.q;
@@ -398,7 +399,7 @@ function LogPanel({ log, name }: { log: LogView; name: string | undefined }) {
         {smooth && <CheckField label={`through the low-pass of ${shown(log.cutoff_hz, 3)} Hz`} value={filtering} onChange={setFiltering} />}
         {has_detail && <span className="soft">drag to zoom: more points come</span>}
       </div>
-      <Plot title={titles[signal]} unit={units[signal]} t={log.t} height={210} detail={detail} series={series} />
+      <Plot title={titles[signal]} unit={unitsOf(units[signal], kinds)} t={log.t} height={210} detail={detail} series={series} />
     </section>
   );
 }

@@ -4,7 +4,7 @@ import { Archive, Empty, JobLine, NumberField, Panel, SelectField, Stale } from 
 import { Deviations, LimitUse, MotionWords, PlayedWithCurves } from "../parts/motion";
 import { Fields, JobFields } from "../parts/options";
 import { Plot, type Series } from "../parts/plot";
-import { latest, useRuns, useStudio } from "../studio";
+import { latest, useAsked, useRuns, useStudio } from "../studio";
 import type { Job, MotionView, Table } from "../types";
 
 type Limits = NonNullable<ExciteSettings["limits"]>;
@@ -19,10 +19,10 @@ export default function ExciteStep() {
   const { project, run, path, go } = useStudio();
   const { job, shown: result, view } = useRuns<MotionView>("excite");
   const rehearsal = latest(project, "rehearse");
-  const [asked, setAsked] = useState<ExciteSettings>({});
-  const [limits, setLimits] = useState<Limits>({});
-  const [floor, setFloor] = useState("base");
-  const [obstacles, setObstacles] = useState<Obstacle[]>([]);
+  const [asked, setAsked] = useAsked("excite");
+  const [limits, setLimits] = useState<Limits>(asked.limits ?? {});
+  const [floor, setFloor] = useState(limits.floor === false ? "none" : typeof limits.floor === "number" ? "height" : "base");
+  const [obstacles, setObstacles] = useState((limits.obstacle ?? []) as Obstacle[]);
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
 
   const start = () => {

@@ -1,11 +1,11 @@
 import { useMemo, useState } from "react";
-import { type FleetSettings, JOBS } from "../options";
+import { JOBS } from "../options";
 import { Empty, Facts, JobLine, Panel, percent, SelectField, Stale } from "../parts/bits";
 import { Fields } from "../parts/options";
 import { Strip } from "../parts/strip";
 import { Plot, raised } from "../parts/plot";
 import { DataTable, Sentences } from "../parts/table";
-import { latest, useStudio, useView } from "../studio";
+import { latest, useAsked, useStudio, useView } from "../studio";
 import type { FleetStream, FleetView, Table } from "../types";
 
 const { today: _, ...ASKED } = JOBS.fleet; // the page is of the newest day
@@ -13,7 +13,7 @@ const { today: _, ...ASKED } = JOBS.fleet; // the page is of the newest day
 export default function FleetStep() {
   const { project, run } = useStudio();
   const [store, setStore] = useState<string | null>(null);
-  const [asked, setAsked] = useState<FleetSettings>({});
+  const [asked, setAsked] = useAsked("fleet");
   const chosen = store ?? project.stores[0]?.key ?? "";
   const job = latest(project, "fleet");
   const done = project.jobs.find((one) => one.kind === "fleet" && one.state === "done" && one.settings.store === chosen);
@@ -40,6 +40,12 @@ export default function FleetStep() {
   );
 }
 
+const RobotButton = ({ name, pick }: { name: string; pick: (name: string) => void }) => (
+  <button type="button" className="plain" onClick={() => pick(name)}>
+    {name}
+  </button>
+);
+
 function Judged({ view }: { view: FleetView }) {
   const { path, go } = useStudio();
   const named = path[1] ? decodeURIComponent(path[1]) : undefined;
@@ -56,28 +62,36 @@ function Judged({ view }: { view: FleetView }) {
             ["store", view.store],
           ]}
         />
-        {view.alarms.length > 0 && (
+        {view.findings?.length > 0 && (
           <DataTable
-            label="Alarms"
-            columns={["robot", "joint", { title: "what changed", className: "whole" }, { title: "by", className: "whole" }, { title: "since", className: "whole" }, "by chance", "of the effort limit", { title: "what to do", className: "sentence" }]}
-            rows={view.alarms.map((a, k) => ({
-              key: String(k),
-              cells: [
-                <button key="r" type="button" className="plain" onClick={() => pick(a.robot)}>
-                  {a.robot}
-                </button>,
-                a.joint ?? "",
-                a.what,
-                a.by,
-                a.began,
-                raised(a.chance),
-                a.cost === null ? "–" : percent(a.cost),
-                a.suggestion,
-              ],
-            }))}
+            label="Robots to inspect"
+            columns={["robot", { title: "what happened", className: "sentence" }, "joints", { title: "what to do", className: "sentence" }]}
+            rows={view.findings.map((own) => ({ key: own.robot, cells: [<RobotButton key="r" name={own.robot} pick={pick} />, own.text, own.joints.join(", "), own.suggestion] }))}
           />
         )}
       </Panel>
+      {view.alarms.length > 0 && (
+        <Panel title="Alarms">
+          <DataTable
+            label="Alarms"
+            columns={["robot", "joint", { title: "what changed", className: "whole" }, { title: "by", className: "whole" }, { title: "since", className: "whole" }, "by chance", "of the effort limit"]}
+            rows={view.alarms.map((a, k) => ({
+              key: String(k),
+              cells: [<RobotButton key="r" name={a.robot} pick={pick} />, a.joint ?? "", a.what, a.by, a.began, raised(a.chance), a.cost === null ? "–" : percent(a.cost)],
+            }))}
+          />
+          {view.lives?.length > 0 && (
+            <>
+              <h3>States, and who has dealt with them</h3>
+              <DataTable
+                label="States of the alarms"
+                columns={["alarm", "state", { title: "first", className: "whole" }, { title: "last", className: "whole" }, "by", { title: "reason", className: "sentence" }, { title: "until", className: "whole" }]}
+                rows={view.lives.map((own) => ({ key: own.alarm, cells: [own.alarm, own.state, own.first, own.last, own.by, own.reason, own.until] }))}
+              />
+            </>
+          )}
+        </Panel>
+      )}
       <Panel title="Every robot, every day">
         <Strip view={view} robot={robot} onPick={pick} />
       </Panel>

@@ -39,7 +39,7 @@ export default function IdentifyStep() {
           <p className="soft">to predict</p>
           <p>{campaign.validate.map((key) => titles[key] ?? "a log that is gone").join(", ") || "none: the verdict will use held-out blocks"}</p>
         </Panel>
-        <Panel title="Filter">
+        <Panel title="Filter and details">
           <div className="fields">
             <NumberField label="low-pass" unit={OPTIONS.filter.cutoff_hz.unit} placeholder="chosen" min={OPTIONS.filter.cutoff_hz.low} value={filter.cutoff_hz as number | undefined} onChange={(v) => setFilter({ cutoff_hz: v })} />
             <NumberField label="rate of the fit" unit={OPTIONS.filter.rate_hz.unit} placeholder="chosen" min={OPTIONS.filter.rate_hz.low} value={filter.rate_hz as number | undefined} onChange={(v) => setFilter({ rate_hz: v })} />
@@ -55,7 +55,7 @@ export default function IdentifyStep() {
       <div className="pane">
         <Panel title="Model">
           <CheckField
-            label="choose the effects of the joints by cross-validation"
+            label="choose the effects of the joints from the logs"
             value={chosen === null}
             onChange={(auto) => change({ model: { effects: auto ? null : project.choices.usual_effects } })}
           />

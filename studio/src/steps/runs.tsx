@@ -43,7 +43,7 @@ export default function RunsStep() {
   const [sort, setSort] = useLook("sort", "-begun");
   const fits = jobs.filter((job) => FITS.includes(job.kind) && job.state === "done");
   const named = path.slice(1).filter((name) => fits.some((job) => job.name === name));
-  const picked = path.length > 1 ? named : fits.slice(0, 2).map((job) => job.name).reverse();
+  const picked = path.length > 1 ? named : (alike(fits) ?? []).slice(0, 2).map((job) => job.name).reverse();
   const pick = (names: string[]) => go(`/${["runs", ...(names.length ? names : ["none"])].join("/")}${window.location.search}`);
   const wanted = find.toLowerCase().split(/\s+/).filter(Boolean);
   const text = (job: Job) => [job.name, ...COLUMNS.slice(0, 4).map((column) => column.of(job)), verdictOf(job), job.sentence, ...(job.tags ?? [])].join(" ").toLowerCase();
@@ -70,7 +70,6 @@ export default function RunsStep() {
                     </button>
                   </th>
                 ))}
-                <th scope="col">tags</th>
               </tr>
             </thead>
             <tbody>
@@ -86,6 +85,9 @@ export default function RunsStep() {
     </div>
   );
 }
+
+/** Fits of the newest kind of which there are several. */
+const alike = (fits: Job[]) => fits.map((one) => fits.filter((job) => job.kind === one.kind)).find((same) => same.length > 1);
 
 function sorted(jobs: Job[], sort: string): Job[] {
   const column = COLUMNS.find(({ key }) => key === sort.replace("-", "")) ?? COLUMNS[8], way = sort.startsWith("-") ? -1 : 1;
@@ -116,12 +118,20 @@ function Row({ job, isFit, isPicked, pick }: { job: Job; isFit: boolean; isPicke
           ) : (
             titleOf(job)
           )}
-          {job.title && <small className="soft"> {job.name}</small>}
+          {job.title && <small className="soft"> {job.name}</small>}{" "}
+          {job.state !== "running" && (
+            <button type="button" className="plain" aria-expanded={editing} aria-label={`Edit ${titleOf(job)}: name, tags, delete`} onClick={() => setEditing(!editing)}>
+              Edit
+            </button>
+          )}
+          <div>
+            <Tags tags={job.tags} />
+          </div>
         </th>
         <td>{WORDS[job.kind]}</td>
         <td>{robotOf(job)}</td>
         <td className="effects">{effectsOf(job)}</td>
-        <td className="whole">{cutoffOf(job)}</td>
+        <td>{cutoffOf(job)}</td>
         <td className="number">{summary ? percent(summary.training) : ""}</td>
         <td className="number">{summary ? percent(summary.validation) : ""}</td>
         <td title={[summary?.predicts, summary?.knows, job.sentence, ...job.stale].filter(Boolean).join("; ")}>
@@ -130,21 +140,13 @@ function Row({ job, isFit, isPicked, pick }: { job: Job; isFit: boolean; isPicke
             {verdictOf(job)}
           </span>
         </td>
-        <td className="whole">{new Date(1000 * job.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" })}</td>
+        <td className="when">{new Date(1000 * job.started).toLocaleString(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })}</td>
         <td className="number">{duration(job)}</td>
-        <td className="whole">
-          <Tags tags={job.tags} />{" "}
-          {job.state !== "running" && (
-            <button type="button" className="plain" aria-expanded={editing} aria-label={`Edit ${titleOf(job)}: name, tags, delete`} onClick={() => setEditing(!editing)}>
-              Edit
-            </button>
-          )}
-        </td>
       </tr>
       {editing && (
         <tr>
           <td />
-          <td colSpan={COLUMNS.length + 1}>
+          <td colSpan={COLUMNS.length}>
             <LabelForm what={job.name} title={titleOf(job)} own={job.name} tags={job.tags ?? []} onSave={(title, tags) => void done(labelRun(job.name, title, tags))} onDelete={() => void done(deleteRun(job.name))} danger={["Delete", "Delete with its files"]} />
             <p className="soft">
               {job.sentence}
@@ -220,7 +222,7 @@ function Compared({ jobs }: { jobs: Job[] }) {
   const line = (k: number) => (_: Job, view: FitView) => verdictLines(view.result.verdict)[k][1];
   const rows: [string, (job: Job, view: FitView) => string][] = [
     ["verdict", (_, v) => gradeOf(v.result.verdict)],
-    ["predicts efforts", line(0)],
+    [verdictLines(views[0].result.verdict)[0][0].toLowerCase(), line(0)],
     ["parameter accuracy", line(1)],
     ["robot", (job, v) => robotOf(job) || v.result.robot],
     ["residual, fitted", (_, v) => percent(v.result.training.relative)],

@@ -27,6 +27,15 @@ def _programs() -> Iterable[str]:
     return BUILDERS
 
 
+def _program_titles() -> Mapping[str, str]:
+    """Programs in words: names of people keep their capitals."""
+    words = {name: name.replace("_", " ") for name in _programs()}
+    people = (("slotine li", "Slotine-Li"), ("jacobian", "Jacobian"), ("coriolis", "Coriolis"))
+    for small, written in people:
+        words = {name: text.replace(small, written) for name, text in words.items()}
+    return words
+
+
 @dataclass(frozen=True, repr=False)
 class CodePrograms(Declared):
     """Programs to generate or count for a robot."""
@@ -35,6 +44,7 @@ class CodePrograms(Declared):
         None,
         "Programs to generate (docs/programs.md).",
         choices=_programs,
+        titles=_program_titles,
         command="programs",
         otherwise="those of the target",
         kw_only=True,

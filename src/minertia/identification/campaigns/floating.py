@@ -43,7 +43,7 @@ IMPACT = 0.05  # s around a change of contacts that are left out, or a period of
 TOUCHES = 5.0  # N: a measured force above which a contact without a flag is one
 SAMPLING = 2.5  # samples kept per period of the cut-off: noise below it is then nearly white
 USUAL_MASS, USUAL_SIZE = 10.0, 0.2  # kg, m: of a robot whose file has no masses, to weigh base against joint rows
-STANDS = 0.02  # rad/s or m/s: slower joints stick
+STANDS = 0.02  # rad/s: slower joints stick; slides: at the usual size
 RANK = 1e-6  # singular value of the contact Jacobian, over the largest, below which contacts are redundant
 SLOWEST = 0.05  # s: a period of the highest cut-off; sensors slower than that do not follow legs
 JOLT = 6.0  # medians of the accelerometer above the cut-off; white noise never exceeds 4
@@ -98,7 +98,7 @@ def usual_cutoff(campaign: Campaign, signals: FloatingSignals, rate: float) -> f
     """Default cut-off [Hz]: lower ones amplify less noise, but smear impacts over more samples."""
     flags = contact_flags(campaign, signals)
     for cutoff in CUTOFFS[:-1]:
-        if np.mean(is_away(flags, round(rate * max(IMPACT, 1 / cutoff)))) >= CALM:
+        if np.mean(is_away(flags, around(cutoff, rate))) >= CALM:
             return min(cutoff, HIGHEST * rate)
     return min(CUTOFFS[-1], HIGHEST * rate)
 
@@ -114,6 +114,11 @@ def contact_flags(campaign: Campaign, signals: FloatingSignals) -> NDArray[np.bo
         low = heights - heights.min(axis=1)[:, None] < CLEAR
         found = [low[:, k] if is_unflagged(c) else found[k] for k, c in enumerate(campaign.contacts)]
     return np.stack(found, axis=1)
+
+
+def around(cutoff: float, rate: float) -> int:
+    """Samples that are left out on either side of a change of contacts."""
+    return round(rate * max(IMPACT, 1 / cutoff))
 
 
 def jolts(campaign: Campaign, signals: FloatingSignals, cutoff: float, rate: float) -> NDArray[np.bool_]:
@@ -290,16 +295,19 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
         )
     q, qd, qdd, raw = _states(robot, base, signals, cutoff, rate)
     tau = low_pass(forces, cutoff, rate)[kept]
-    unknown = sticking(qd[:, 6:], rate, cutoff)[kept][:, :, None] * np.eye(robot.n_velocity)[6:]
+    speeds = qd[:, 6:] / [USUAL_SIZE if joint.kind == "prismatic" else 1.0 for joint in robot.joints]
+    unknown = sticking(speeds, rate, cutoff)[kept][:, :, None] * np.eye(robot.n_velocity)[6:]
     if base.rows == "projected":
         pushes = [J[kept] * flags[kept, k, None, None] for k, J in enumerate(columns)]
         unknown = np.concatenate([unknown, *pushes], axis=1)
-    P = None
+    P = sizes = None
     if base.rows in ("all", "projected"):
         sizes = np.concatenate([_base_noise(robot, raw, rate, cutoff), _noise(signals.efforts, rate, cutoff)])
         P = projections(unknown, sizes)
         tau = np.einsum("nij,nj->ni", P, tau)
-    return Motion(signals.log.t[kept], q[kept], qd[kept], qdd[kept], tau, source=signals.log.source, projection=P)
+    return Motion(
+        signals.log.t[kept], q[kept], qd[kept], qdd[kept], tau, source=signals.log.source, projection=P, noise=sizes
+    )
 
 
 def positions(joints: Array) -> Array:
@@ -373,8 +381,8 @@ def kept_samples(flags: NDArray[np.bool_], rate: float, cutoff: float, trim_s: f
 
     The low-pass smears impacts and, where forces are removed by projection, mixes contact states.
     """
-    edge, apart = EDGE / cutoff if trim_s is None else trim_s, round(rate * max(IMPACT, 1 / cutoff))
-    away = is_away(flags, apart)
+    edge = EDGE / cutoff if trim_s is None else trim_s
+    away = is_away(flags, around(cutoff, rate))
     rows = np.arange(round(edge * rate), len(flags) - round(edge * rate), max(1, round(rate / (SAMPLING * cutoff))))
     return rows[away[rows]]
 
@@ -390,13 +398,14 @@ def is_away(flags: NDArray[np.bool_], apart: int) -> NDArray[np.bool_]:
 def sticking(qd: Array, rate: float, cutoff: float) -> NDArray[np.bool_]:
     """Mask (N, n) of joints that stand still or reverse within the impulse response of the low-pass.
 
-    Their dry friction is indeterminate there.  A fast joint reverses between two samples, neither of them slow.
+    qd [rad/s].  Their dry friction is indeterminate there.  A fast joint reverses between two samples, neither of
+    them slow.
     """
     from scipy.ndimage import maximum_filter1d  # here: it takes long to load
 
     slow = np.abs(qd) < STANDS
     slow[1:] |= qd[1:] * qd[:-1] < 0
-    return np.asarray(maximum_filter1d(slow, 2 * round(rate * max(IMPACT, 1 / cutoff)) + 1, axis=0), bool)
+    return np.asarray(maximum_filter1d(slow, 2 * around(cutoff, rate) + 1, axis=0), bool)
 
 
 def projections(unknown: Array, sizes: Array) -> Array:

@@ -57,6 +57,7 @@ class LogTriangles:
 
     still: coordinates that never moved.  reach (3, n): lowest and highest position and highest speed of each
     coordinate.  equations (efforts,): equations that each effort has left after projection, None for one a sample.
+    noise (efforts,): noise levels for which the projection is made, None without one.
     """
 
     name: str
@@ -66,6 +67,7 @@ class LogTriangles:
     still: tuple[int, ...]  # coordinates that never moved
     reach: Array  # lowest and highest position and highest speed of each coordinate, (3, n)
     equations: Array | None = None
+    noise: Array | None = None
 
     def __repr__(self) -> str:
         return (
@@ -121,6 +123,12 @@ class Observation:
         """Number of independent equations of each effort (efforts,): fewer than samples where some are projected."""
         rows = np.ones(self.logs[0].triangles.shape[1])
         return np.asarray(sum(rows * log.samples if log.equations is None else log.equations for log in self.logs))
+
+    @cached_property
+    def stated_noise(self) -> Array | None:
+        """Noise levels (efforts,) for which projections are made, root mean square over logs; None without any."""
+        levels = [log.noise for log in self.logs if log.noise is not None]
+        return np.sqrt(np.mean(np.square(levels), axis=0)) if levels else None
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -282,7 +290,9 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
     still = set(range(model.robot.n))
     reach = np.array([np.inf, -np.inf, 0.0])[:, None] * np.ones(model.robot.n)
     equations: Array | None = None
+    noise: Array | None = None
     for block in blocks_of(motion):
+        noise = block.noise
         if block.projection is not None:
             own_part = np.einsum("nii->i", block.projection)
             equations = own_part if equations is None else equations + own_part
@@ -299,4 +309,4 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
     if store is None or not store.samples:
         raise MinertiaError(f"{maker.title}: no sample remains after the filter; use a longer log")
     triangles, counts = store.finish()
-    return LogTriangles(maker.title, triangles, counts, store.largest, tuple(sorted(still)), reach, equations)
+    return LogTriangles(maker.title, triangles, counts, store.largest, tuple(sorted(still)), reach, equations, noise)

@@ -18,7 +18,7 @@ from minertia.identification.problem.observation import Observation, Rows
 from minertia.identification.problem.triangles import merged, triangle
 from minertia.io.arrays import Array
 
-FEWEST_EQUATIONS = 20.0  # of a projected effort, from which its noise level is known to 16 %
+STATED_EQUATIONS = 20.0  # that the stated noise level of a projected effort counts for: known to 16 %
 NOISE_FLOOR = 1e-13  # of an effort's size: rounding, not noise
 
 
@@ -43,23 +43,35 @@ def noise_floor(problem: Observation) -> Array:
 def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> Array:
     """Residual standard deviation of each effort, corrected for the degrees of freedom used by the fit.
 
-    R: the R factor of the fit, computed with these sigma.  An effort that is nearly always projected out has too few
-    equations left to tell its noise, and is given its size.
+    R: the R factor of the fit, computed with these sigma.
     """
     inv = inverse(R[:-1, :-1])
     used = np.array([np.sum((total[:, :-1] / s @ inv) ** 2) for total, s in zip(problem.totals, sigma, strict=True)])
-    left = problem.equations - used
-    found = problem.residuals(beta) / np.sqrt(np.maximum(left, 1.0))
-    is_told = (left >= FEWEST_EQUATIONS) | (problem.equations >= problem.samples)
-    size = problem.effort_rms * np.sqrt(problem.samples / np.maximum(problem.equations, 1.0))
-    return np.asarray(np.maximum(np.where(is_told, found, size), noise_floor(problem)))
+    left, squares = problem.equations - used, problem.residuals(beta) ** 2
+    if problem.stated_noise is None:
+        found = squares / np.maximum(left, 1.0)
+    else:
+        found = stated_variances(squares, np.maximum(left, 0.0), problem.stated_noise**2)
+    return np.asarray(np.maximum(np.sqrt(found), noise_floor(problem)))
+
+
+def stated_variances(squares: Array, left: Array, stated: Array) -> Array:
+    """Variance of each effort, as if `STATED_EQUATIONS` more equations had its stated variance.
+
+    An effort that is nearly always projected out has too few equations to tell its noise.  Stated variances may be
+    wrong by a common factor, which the others tell: their geometric mean, as the errors are ratios.
+    """
+    ratio = squares / np.maximum(left, 1.0) / stated
+    factor = np.exp(np.sum(left * np.log(np.maximum(ratio, 1e-300))) / np.maximum(np.sum(left), 1e-300))
+    return np.asarray((squares + STATED_EQUATIONS * factor * stated) / (left + STATED_EQUATIONS))
 
 
 def weighted_solution(
     problem: Observation, iterations: int = 30, tolerance: float = 1e-9
 ) -> tuple[Array, Array, Array]:
     """beta, R and sigma of the iterated fit in which each effort is weighted by its noise level."""
-    sigma = np.maximum(problem.effort_rms, noise_floor(problem))
+    start = problem.effort_rms if problem.stated_noise is None else problem.stated_noise
+    sigma = np.maximum(start, noise_floor(problem))
     for _ in range(iterations):
         R = problem.triangle(sigma)
         beta = solution(R)

@@ -76,7 +76,8 @@ class Motion:
     the rate of the log, passed through the low-pass of the efforts (on = "signals"), so that dry-friction columns
     are filtered like the efforts; None if it was not requested.  instants: times at which the efforts of an
     evaluated block are compared [s]; None in a fitted block.  projection (N, efforts, efforts): removes unmeasured
-    contact forces, already applied to `tau`; None where there are none.
+    contact forces, already applied to `tau`; None where there are none.  noise (efforts,): noise levels for which the
+    projection is made; None without one.
     """
 
     t: Array
@@ -92,9 +93,10 @@ class Motion:
     direction: Array | None = None
     instants: Array | None = None
     projection: Array | None = None
+    noise: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in (*SIGNALS, "direction", "instants", "projection"):
+        for name in (*SIGNALS, "direction", "instants", "projection", "noise"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "channels", {name: frozen_array(v) for name, v in self.channels.items()})
