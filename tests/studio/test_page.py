@@ -427,9 +427,10 @@ def test_a_fleet_at_a_glance_and_one_robot_over_its_days(chromium, tmp_path):
         visit = Visit(chromium, at.entrance)
         page = visit.page
         visit.go("fleet")
-        page.get_by_label("learning").fill("10")
+        page.get_by_label("training days").fill("10")
         page.get_by_role("button", name="Judge").click()
         page.get_by_role("heading", name="1 of 7 robots needs an inspection").wait_for()
+        assert page.get_by_role("region", name="Robots to inspect").get_by_text("1 joint changed").is_visible()
         assert page.get_by_role("heading", name="r000 over its days").is_visible()
         page.get_by_role("button", name="r003", exact=False).first.click()
         page.get_by_role("heading", name="r003 over its days").wait_for()

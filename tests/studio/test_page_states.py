@@ -14,6 +14,7 @@ import pytest
 from minertia.io.documents import toml_document
 from tests.arm import recorded_arm
 from tests.studio.browser import Visit
+from tests.studio.many_joints import sixty_joints
 from tests.studio.running import client, done, running
 from tests.studio.test_bindings import CAMPAIGN, served
 
@@ -252,11 +253,7 @@ def test_a_newcomer_with_german_currents_comes_to_a_verdict(chromium, tmp_path):
 @pytest.mark.slow
 def test_a_robot_of_60_joints_is_drawn_in_parts(chromium, tmp_path):
     """Rows that are not seen are not drawn; the Tab key comes to the table once, and arrows go through its rows."""
-    link = "<link name='l{k}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
-    link += "</inertial></link><joint name='j{k}' type='revolute'><parent link='l{p}'/><child link='l{k}'/>"
-    link += "<origin xyz='0.1 0 0' rpy='1.5707963 0 0'/><axis xyz='0 0 1'/><limit velocity='1' effort='1'/></joint>"
-    links = "".join(link.format(k=k, p=0 if k % 20 == 1 else k - 1) for k in range(1, 61))
-    (tmp_path / "sixty.urdf").write_text(f"<robot name='sixty'><link name='l0'/>{links}</robot>")
+    (tmp_path / "sixty.urdf").write_text(sixty_joints())
     with running(tmp_path) as at:
         visit = Visit(chromium, at.entrance)
         page = visit.page

@@ -21,8 +21,13 @@ def thinned(t: Array, rows: Array, points: int = POINTS) -> NDArray[np.intp]:
     n = len(t)
     if n <= points:
         return np.arange(n)
+    rows = np.asarray(rows)
+    if not np.isfinite(rows).all():
+        rows = np.nan_to_num(rows)
     kept: list[int] = [0, n - 1]
-    for k, part in enumerate(np.array_split(np.arange(n), points // 2 - 1)):
-        column = np.nan_to_num(np.asarray(rows)[part, k % rows.shape[1]])
-        kept += [int(part[column.argmin()]), int(part[column.argmax()])]
+    parts = points // 2 - 1
+    ends = [n * k // parts for k in range(parts + 1)]
+    for k in range(parts):
+        column = rows[ends[k] : ends[k + 1], k % rows.shape[1]]
+        kept += [ends[k] + int(column.argmin()), ends[k] + int(column.argmax())]
     return np.unique(kept)

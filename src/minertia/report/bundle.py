@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError
 from minertia.io.files import write_file
 from minertia.robot.robot import Note
@@ -100,9 +101,17 @@ def _text(text: str) -> str:
 def rounded(values: Any, digits: int | None = None, *, figures: int = 6) -> list[float | None]:
     """Values for JSON: rounded to decimals, else to significant digits; null for non-finite ones."""
     array = np.asarray(values, float)
-    if digits is not None:
-        return [None if not math.isfinite(v) else v for v in np.round(array, digits).tolist()]
-    return [None if not math.isfinite(v) else float(f"{v:.{figures}g}") for v in array.tolist()]
+    found = np.round(array, digits) if digits is not None else _significant(array, figures)
+    return found.tolist() if np.isfinite(array).all() else [v if math.isfinite(v) else None for v in found.tolist()]
+
+
+def _significant(array: Array, figures: int) -> Array:
+    """Values rounded to significant digits; the largest and smallest numbers as they are, whose powers overflow."""
+    with np.errstate(all="ignore"):
+        places = figures - 1 - np.floor(np.log10(np.abs(array)))
+        up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+        found = np.rint(array * up / down) / up * down
+    return np.where(np.abs(places) <= 22, found, array)  # powers of ten up to 22 are exact
 
 
 def finite(value: Any) -> float | None:

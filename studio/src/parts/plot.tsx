@@ -15,7 +15,7 @@ export interface Series {
 }
 
 export interface Detail { t: number[]; values: (number | null)[][] }
-const SETTLED = 120; // ms without another zoom before more points are asked for
+const SETTLED = 40; // ms without another zoom before more points are asked for
 
 export interface Axis { name: string; unit: string }
 const TIME: Axis = { name: "t", unit: "s" };

@@ -1,4 +1,4 @@
-import { memo } from "react";
+import { memo, useCallback, useRef } from "react";
 import type { BaseView, JointData } from "../types";
 import { Scroll } from "./bits";
 
@@ -14,36 +14,42 @@ export function Sliders({ joints, names, q, onChange, onPoint }: {
   onChange: (q: number[]) => void;
   onPoint: (joint: number | null) => void;
 }) {
+  const now = useRef(q);
+  now.current = q;
+  const move = useCallback((k: number, value: number) => onChange(now.current.map((v, i) => (i === k ? value : v))), [onChange]);
   return (
     <div className="sliders">
       {names.map((name, k) => {
         const j = joints.findIndex((joint) => joint.name === name);
-        const joint = joints[j];
-        const slides = joint?.kind === "prismatic";
-        const low = joint?.limits.lower ?? (slides ? -0.5 : -Math.PI);
-        const high = joint?.limits.upper ?? (slides ? 0.5 : Math.PI);
-        const value = q[k] ?? 0;
-        return (
-          <div key={name} className="slider" onPointerEnter={() => onPoint(j)} onPointerLeave={() => onPoint(null)}>
-            <label htmlFor={`q${k}`} title={name}>
-              {name}
-            </label>
-            <input
-              id={`q${k}`}
-              type="range"
-              min={low}
-              max={high}
-              step={(high - low) / 500}
-              value={value}
-              onChange={(e) => onChange(q.map((v, i) => (i === k ? Number(e.target.value) : v)))}
-            />
-            <output htmlFor={`q${k}`}>{slides ? `${value.toFixed(3)} m` : `${((value * 180) / Math.PI).toFixed(1)}°`}</output>
-          </div>
-        );
+        return <Slider key={name} k={k} j={j} name={name} joint={joints[j]} value={q[k] ?? 0} move={move} onPoint={onPoint} />;
       })}
     </div>
   );
 }
+
+/** One slider, not drawn again as others move. */
+const Slider = memo(function Slider({ k, j, name, joint, value, move, onPoint }: {
+  k: number;
+  j: number;
+  name: string;
+  joint: JointData | undefined;
+  value: number;
+  move: (k: number, value: number) => void;
+  onPoint: (joint: number | null) => void;
+}) {
+  const slides = joint?.kind === "prismatic";
+  const low = joint?.limits.lower ?? (slides ? -0.5 : -Math.PI);
+  const high = joint?.limits.upper ?? (slides ? 0.5 : Math.PI);
+  return (
+    <div className="slider" onPointerEnter={() => onPoint(j)} onPointerLeave={() => onPoint(null)}>
+      <label htmlFor={`q${k}`} title={name}>
+        {name}
+      </label>
+      <input id={`q${k}`} type="range" min={low} max={high} step={(high - low) / 500} value={value} onChange={(e) => move(k, Number(e.target.value))} />
+      <output htmlFor={`q${k}`}>{slides ? `${value.toFixed(3)} m` : `${((value * 180) / Math.PI).toFixed(1)}°`}</output>
+    </div>
+  );
+});
 
 /** The class of every standard parameter, link by link; not drawn again as sliders move. */
 export const ClassGrid = memo(function ClassGrid({ base, joints, onPoint = nobody }: { base: BaseView; joints: JointData[]; onPoint?: (joint: number | null) => void }) {
