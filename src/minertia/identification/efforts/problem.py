@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 GAINS = (
     "Gain: reduction of the error over the option in use when it was tried. The error is the residual of short fits "
     "for the cut-off, that of held-out folds and of decoupled motion for effects, and that of held-out folds for the "
-    "estimator."
+    "estimator"
 )
 
 
