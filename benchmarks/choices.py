@@ -4,9 +4,10 @@
     python -m benchmarks.choices 0,2,4 4    some robots, so many campaigns of each
 
 Campaigns are drawn by `simulated_campaigns` (seed 34); rules are chosen on even robots and reported on odd ones.
-The best in hindsight is the smallest residual of the unseen motion over a menu that a user could have stated: cut-offs,
-effects on all joints, and regularisation towards the file's links, of each several.  Regret is the residual of the
-automatic choice over that, less 1.  Every fit of the menu is algebra on normal equations of the evaluated efforts.
+The best in hindsight is the smallest residual of the unseen motions over a menu that a user could have stated:
+cut-offs, effects on all joints, and regularisation towards the file's links, of each several.  Regret is the residual
+of the automatic choice over that, less 1.  Every fit of the menu is algebra on normal equations of the evaluated
+efforts.
 """
 
 from __future__ import annotations
@@ -74,21 +75,22 @@ def regret_of(robots: Any, per_robot: int) -> tuple[dict[tuple[int, int], float]
 
 
 def automatic(campaign: Campaign) -> tuple[float, str]:
-    """Relative residual of the unseen log with nothing stated, and what was chosen."""
+    """Relative residual of the unseen logs with nothing stated, and what was chosen."""
     problem = build_problem(campaign)
     estimate = solve(problem)
     settled = problem.campaign
-    (unseen,) = problem.unseen
     extras = {symbol_of(term.name) for term in problem.linear.choice.terms}
     what = f"{settled.filter.cutoff_hz:.3g} Hz, {estimate.estimator}, {'+'.join(sorted(extras)) or 'no further effect'}"
-    return residuals_on(problem.linear, estimate.beta, unseen)[0].relative, what
+    found = [residuals_on(problem.linear, estimate.beta, log)[0] for log in problem.unseen]
+    rest, effort = (np.linalg.norm(x) for x in zip(*((r.rmse, r.rmse / r.relative) for r in found), strict=True))
+    return float(rest / effort), what
 
 
 # ---------------------------------------------------------------------- the menu
 
 
 def hindsight(campaign: Campaign) -> tuple[float, str]:
-    """The smallest relative residual of the unseen log over the menu, and what left it."""
+    """The smallest relative residual of the unseen logs over the menu, and what left it."""
     recordings = [log.source for log in (*campaign.train, *campaign.validate)]
     shortest, rate = min(r.duration for r in recordings), min(r.rate_hz for r in recordings)
     cutoffs = [c for c in CUTOFFS if CYCLES / shortest <= c <= HIGHEST * rate] or [HIGHEST * rate]
@@ -99,12 +101,13 @@ def hindsight(campaign: Campaign) -> tuple[float, str]:
 def _best_at(campaign: Campaign, recordings: list[Recording], cutoff: float) -> tuple[float, str]:
     robot, evaluation = campaign.robot, campaign.evaluation
     motions = [prepared(r, Filter(cutoff_hz=cutoff), edges=True) for r in recordings]
+    motions, others = motions[: len(campaign.train)], motions[len(campaign.train) :]
     plain = linear_model(robot, [everywhere(robot, word) for word in START])
-    model = linear_model(robot, _candidates(robot, motions[:-1]))
-    first = sum(_normal(plain, m, evaluation, None) for m in motions[:-1])
+    model = linear_model(robot, _candidates(robot, motions))
+    first = sum(_normal(plain, m, evaluation, None) for m in motions)
     load = load_efforts(plain, _weighted(first, list(range(plain.count)))[0])
-    fitted = sum(_normal(model, m, evaluation, load) for m in motions[:-1])
-    unseen = _normal(model, motions[-1], evaluation, load)
+    fitted = sum(_normal(model, m, evaluation, load) for m in motions)
+    unseen = sum(_normal(model, m, evaluation, load) for m in others)
     columns = _Columns(model)
     _, sigma = _weighted(fitted, columns.of(("IA", "FV", "FC", "OFF")))
     total = np.sum(fitted / sigma[:, None, None], axis=0)

@@ -5,7 +5,7 @@ is drawn by the numbers of robot and campaign.  Friction is of other kinds than 
 of any width, viscous friction that grows ever slower, Stribeck's excess, friction that grows with the load and changes
 with the position, cogging.  Sensors and files have the faults of real ones: encoders on the motor side of elastic
 gears, quantised positions and efforts, efforts that come late, correlated noise, wrong masses.  Half of the logs last
-less than 9 s.  The unseen motion is of another kind than the fitted ones.
+less than 9 s.  The unseen motions are of other kinds than the fitted ones.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GRAVITY = (0.0, 0.0, -9.81)
 RATES = (100.0, 200.0, 500.0, 1000.0)  # Hz
 DURATION = (2.0, 40.0)  # s, of a fitted log
 PERIODS = 0.8  # of the lowest drawn frequency in a log, at least: short logs are of fast motion
-UNSEEN = 12.0  # s
+UNSEEN, MOTIONS_UNSEEN = 12.0, 3  # s, and logs: the best of a thousand models for one motion is luck
 LOGS = ((1, 0.5), (2, 0.3), (3, 0.2))  # fitted ones, and how often
 REACH = {"revolute": (0.4, 1.5), "prismatic": (0.1, 0.4)}  # rad or m, on each side
 SPEED = (0.4, 2.5)  # rad/s at an amplitude of 1
@@ -74,7 +74,7 @@ def is_reported(robot: int) -> bool:
 
 
 def draw_campaign(robot: int, number: int) -> Campaign:
-    """A campaign of a robot: fitted logs and one of another kind of motion, with a stated evaluation."""
+    """A campaign of a robot: fitted logs and some of other kinds of motion, with a stated evaluation."""
     own = _Draw(robot, number)
     kinds = list(MOTIONS)
     own.rng.shuffle(kinds)
@@ -82,10 +82,12 @@ def draw_campaign(robot: int, number: int) -> Campaign:
     duration = own.log(DURATION)
     own.speed = max(own.speed, 2 * np.pi * PERIODS / duration)
     fitted = [own.record(kinds[0] if k < 2 else kinds[1], duration, 1.0, k) for k in range(count)]
-    unseen = own.record(kinds[2], UNSEEN, own.uniform((0.8, 1.2)), "unseen")
+    unseen = [own.record(kinds[2], UNSEEN, own.uniform((0.8, 1.2)), "unseen")]
     cutoff = min(own.log(EVALUATION), 0.15 * own.rate)
     evaluation = Evaluation(cutoff, min(5 * cutoff, own.rate), 0.3)
-    return Campaign(own.file, fitted, [unseen], evaluation=evaluation)
+    for k in range(1, MOTIONS_UNSEEN):
+        unseen.append(own.record(kinds[2 + k % 2], UNSEEN, own.uniform((0.8, 1.2)), f"unseen {k}"))
+    return Campaign(own.file, fitted, unseen, evaluation=evaluation)
 
 
 class _Draw:

@@ -127,6 +127,9 @@ export interface CommandTable {
   target_speed?: number | "?" | (number | "?")[] | null;
   load_share?: number | "?" | (number | "?")[] | null;
   load_curve?: number | "?" | (number | "?")[] | null;
+  startup_duty?: number | "?" | (number | "?")[] | null;
+  warming?: number | "?" | (number | "?")[] | null;
+  temperature?: number | "?" | null;
   leave_out_contact?: boolean | "?" | null;
   [key: string]: unknown;
 }
@@ -1012,6 +1015,30 @@ export const OPTIONS = {
       "low": 0,
       "high": 100,
       "default": 0.0
+    },
+    "startup_duty": {
+      "help": "Law `\"servo\"`: duty cycle that the firmware adds to any position error to start the motor, `\"?\"` if unknown.",
+      "unit": "",
+      "type": "file",
+      "low": 0,
+      "high": 1,
+      "default": 0.0
+    },
+    "warming": {
+      "help": "Law `\"servo\"`: relative change of the motor's effort with its temperature, from 25 °C on, `\"?\"` if unknown.",
+      "unit": "1/K",
+      "type": "file",
+      "low": -0.1,
+      "high": 0.1,
+      "default": 0.0
+    },
+    "temperature": {
+      "help": "Law `\"servo\"`: temperature of motors in logs that do not contain it.",
+      "unit": "°C",
+      "type": "number",
+      "low": -100,
+      "high": 300,
+      "default": 25.0
     },
     "leave_out_contact": {
       "help": "Exclude segments with unmodelled contact from the fit ([below](#where-the-robot-is-pushed)).",

@@ -16,6 +16,7 @@ from minertia.robot.robot import Robot
 
 GRAVITY = 9.81
 STEP = 2e-4  # s
+NEAR = 2e-3  # rad of error in which the duty that starts a motor grows
 PENDULUM = Robot(
     "pendulum",
     (Joint("servo", "revolute", None, ((0, -1, 0), (0, 0, 1), (-1, 0, 0)), (0, 0, 0), link="arm"),),
@@ -26,7 +27,10 @@ PENDULUM = Robot(
 
 @dataclass(frozen=True)
 class PlantedServo:
-    """Planted values, joint side: effort of a volt, back-EMF, friction, speed of the target, delay."""
+    """Planted values, joint side: effort of a volt, back-EMF, friction, speed of the target, delay.
+
+    start: duty that any position error adds; warming: of the motor's effort, a kelvin over 25 degrees.
+    """
 
     per_volt: float = 0.5
     back: float = 1.0
@@ -38,19 +42,25 @@ class PlantedServo:
     delay: float = 0.013
     error_gain: float = 0.16
     duty_limit: float = 0.95
+    start: float = 0.015
+    warming: float = -0.008
 
-    def __call__(self, told: np.ndarray, arm: tuple[float, float], register: float, on: np.ndarray) -> np.ndarray:
+    def __call__(
+        self, told: np.ndarray, arm: tuple[float, float], register: float, on: np.ndarray, temperature: float = 25.0
+    ) -> np.ndarray:
         """Positions each 10 ms under held commands; arm: inertia [kg m2], gravity moment [N m]."""
         every = round(0.01 / STEP)
         q, v, target, seen = 0.0, 0.0, float(told[0]), []
-        volts, whole = 12.0, arm[0] + self.inertia
+        volts, whole, warm = 12.0, arm[0] + self.inertia, 1 + self.warming * (temperature - 25.0)
         for k in range((len(told) - 1) * every + 1):
             if k % every == 0:
                 seen.append(q)
             row, late = k // every, max(int((k * STEP - self.delay) / 0.01 + 1e-9), 0)
             target += np.clip(told[late] - target, -self.speed * STEP, self.speed * STEP)
-            duty = np.clip(self.error_gain * register * (target - q), -self.duty_limit, self.duty_limit)
-            motor = on[row] * (self.per_volt * volts * duty - self.back * v)
+            error = target - q
+            duty = self.error_gain * register * error + self.start * np.clip(error / NEAR, -1, 1)
+            duty = np.clip(duty, -self.duty_limit, self.duty_limit)
+            motor = on[row] * warm * (self.per_volt * volts * duty - self.back * v)
             pull = arm[1] * np.sin(q)
             bound = self.coulomb + self.by_load * abs(0.5 * (motor + pull))
             free = v + STEP * (motor - pull - self.viscous * v) / whole
@@ -76,12 +86,14 @@ def planted_run(
 ) -> Log:
     """Log of a run, with an encoder of 4096 counts; its load is that of the arm."""
     told, on = commands(kind, rows)
-    q = servo(told, arm, register, on)
+    temperature = 30.0 + 7.0 * (seed % 3)
+    q = servo(told, arm, register, on, temperature)
     count = 2 * np.pi / 4096
     noisy = count * np.rint((q + np.random.default_rng(seed).normal(0, 5e-4, rows)) / count)
     recording = Recording(
         t=0.01 * np.arange(rows), q=noisy[:, None], joints=PENDULUM.coordinate_names, source=f"{kind} {register:g}",
-        channels={"command": told[:, None], "volts": np.full((rows, 1), 12.0), "enabled": on[:, None]},
+        channels={"command": told[:, None], "volts": np.full((rows, 1), 12.0), "enabled": on[:, None],
+                  "temperature": np.full((rows, 1), temperature)},
     )  # fmt: skip
     moment = arm[1] / GRAVITY
     mass = 2 * moment**2 / arm[0]
@@ -106,9 +118,10 @@ def written_runs(
         recording = planted_run(servo, kind, arm, register, seed=k).source
         assert isinstance(recording, Recording)
         name = f"{kind}_{arm[0]:g}_{register:g}.csv"
-        told, volts, on = (recording.channels[key][:, 0] for key in ("command", "volts", "enabled"))
-        rows = np.column_stack([recording.t, told, recording.q[:, 0], volts, on])
-        lines = ["t,q_cmd1,q1,volts,enabled1", *(",".join(f"{x:.6f}" for x in row) for row in rows.tolist())]
+        others = [recording.channels[key][:, 0] for key in ("command", "volts", "enabled", "temperature")]
+        rows = np.column_stack([recording.t, recording.q[:, 0], *others])
+        lines = ["t,q1,q_cmd1,volts,enabled1,temperature1"]
+        lines += [",".join(f"{x:.6f}" for x in row) for row in rows.tolist()]
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
         index.append(f"{name},{kind},{stated * arm[0]},{stated * arm[1]},{register}")
     (folder / "index.csv").write_text("\n".join(index) + "\n", encoding="utf-8")

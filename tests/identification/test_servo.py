@@ -24,9 +24,11 @@ from minertia.io.errors import InputError, RecordingError
 from .planted_servo import PENDULUM, PlantedServo, planted_run, written_runs
 
 PLANTED = PlantedServo()
-TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013}
+TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013,
+         "START1": 0.015, "WARM1": -0.008}  # fmt: skip
 LAW = Command(
-    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", leave_out_contact=False, loss="huber"
+    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", startup_duty="?", warming="?",
+    leave_out_contact=False, loss="huber",
 )  # fmt: skip
 RUNS = (("steps", 0.008, 0.6, 8.0), ("steps", 0.02, 1.2, 24.0), ("sines", 0.02, 1.2, 12.0), ("drop", 0.02, 1.2, 12.0))
 
@@ -46,7 +48,8 @@ def test_a_planted_servo_is_found_again() -> None:
         assert values[name].value == pytest.approx(truth, rel=0.03, abs=5e-4), name
     loop = found.model().evidence["loop"]
     assert loop["servo"]["volts"] == pytest.approx(12.0)
-    assert loop["kp"][0] == pytest.approx(values["KP1"].value * 0.16 * loop["servo"]["register"] * 12.0)
+    warm = 1 + values["WARM1"].value * (loop["servo"]["temperature"] - 25.0)
+    assert loop["kp"][0] == pytest.approx(warm * values["KP1"].value * 0.16 * loop["servo"]["register"] * 12.0)
 
 
 def test_derivatives_are_those_of_differences() -> None:

@@ -14,7 +14,7 @@ class ServoOptions(Declared):
     """Friction models that are compared, and what the firmware of the servo is known to do."""
 
     models: tuple[str, ...] = option(
-        ("m1", "m3", "m6"),
+        ("m1", "m3", "m4"),
         "Friction models that are compared on runs left out: Coulomb (m1), with Stribeck friction (m2), with the load "
         "(m3), both (m4), with each side of the gear (m5), and with the square of the load (m6).",
         choices=NAMES,

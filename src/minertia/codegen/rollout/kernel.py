@@ -25,6 +25,7 @@ from minertia.codegen.rollout.task import (
     KINDS,
     OF_DUTY,
     OF_SPRINGS,
+    OF_SUPPLY,
     LoopCommand,
     LoopValues,
     Rollout,
@@ -39,7 +40,6 @@ from minertia.robot.robot import Robot
 MOST = 64  # joints of a group, as servo.c has it
 FUNCTIONS = ("terms", "slopes", "efforts", "rubbing")  # generated ones that the compiled loop calls
 OF_EFFECTS = ("e", "c", "at", "inertia", "loaded")
-OF_SUPPLY = ("gain", "room", "on")
 CLOSE = 1e-9  # between compiled and NumPy, over some steps
 
 
@@ -56,7 +56,7 @@ class _Loop(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in (*FUNCTIONS, *AT_JOINTS, *OF_EFFECTS, "x", "q0", "v0")),
         *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
         *((name, ctypes.c_void_p) for name in ("cj", "dj", "rj", "at_link", "at_motor", "sees")),
-        *((name, ctypes.c_void_p) for name in (*OF_SUPPLY, "u_s", "share", "curve")),
+        *((name, ctypes.c_void_p) for name in (*OF_SUPPLY, "u_s", *OF_DUTY[1:])),
     )
 
 
@@ -148,10 +148,8 @@ def _run_compiled(
     place = np.array([j for _, j in task.unknowns], dtype=np.int32)
     kept: dict[str, Any] = {name: _numbers(getattr(x, name)) for name in AT_JOINTS}
     kept |= {name: _numbers(getattr(task, name)) for name in ("q0", "v0")} | {"x": _numbers(x.links)}
-    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d", "u_s")} | {
-        "share": x.share,
-        "curve": x.curve,
-    }
+    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d", "u_s")}
+    given |= {name: getattr(x, name) for name in OF_DUTY[1:]}
     given |= {name: getattr(task.command.supply, name, None) for name in OF_SUPPLY}
     kept |= {name: _numbers(values) for name, values in given.items() if values is not None}
     kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
@@ -239,11 +237,14 @@ def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
 def _driven(task: Rollout) -> Rollout:
     """The test rollout with motors that are driven by their duty, of which one is switched off on the way."""
     steps, two = task.steps, np.ones(2)
-    gain, room, on = (np.tile(row, (steps, 1)) for row in ([1.5, 1.0], [0.4, 9.0], [1.0, 1.0]))
-    for rows in (gain, room, on):
+    gain, room, on, volts = (np.tile(row, (steps, 1)) for row in ([1.5, 1.0], [0.4, 9.0], [1.0, 1.0], [2.0, 3.0]))
+    for rows in (gain, room, on, volts):
         rows[steps // 2 : steps // 2 + 40, 0] = 0.0
-    command = replace(task.command, u_s=0.1 * task.command.u, supply=Supply(gain, room, on))
-    values = replace(task.values, is_voltage=True, share=0.4 * two, curve=0.2 * two, ki=0 * two)
+    supply = Supply(gain, room, on, volts, np.linspace([-3.0, 0.0], [5.0, 9.0], steps))
+    command = replace(task.command, u_s=0.1 * task.command.u, supply=supply)
+    values = replace(
+        task.values, is_voltage=True, share=0.4 * two, curve=0.2 * two, start=0.03 * two, warm=0.02 * two, ki=0 * two
+    )
     unknowns = tuple(one for one in task.unknowns if one[0] != "ki")
     more = tuple((kind, j) for kind in OF_DUTY for j in range(2))
     return replace(task, values=values, command=command, unknowns=(*unknowns, *more))

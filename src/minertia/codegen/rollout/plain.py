@@ -20,6 +20,7 @@ SWEEPS = 4000
 PASSES = 50  # of efforts that are not linear in the motion
 SETTLED = 1e-13  # of the largest friction or of velocities: what Gauss-Seidel or a pass may still change
 APART = 1e-9  # of the velocities, from which two passes tell a slope
+NEAR = 2e-3  # rad or m: position error up to which the duty that starts a motor grows
 FARTHEST = 1e6  # rad or m; a robot that is there has run away
 Terms = Callable[[Array, Array], tuple[Array, Array]]  # q, qd -> D, b
 Slopes = Callable[[Array, Array, Array], tuple[Array, Array, Array]]  # q, qd, qdd -> dq, dqd, Y
@@ -175,13 +176,16 @@ class PlainLoop:
         rate = np.zeros(len(u)) if self.task.command.ud is None else self.task.command.ud[k]
         self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
         D, b = self.terms(self.qm + x.zero, vm)
-        gain, room, on = self._supply(k)
-        kp, kd = x.kp * gain + self.mid * h * x.ki, x.kd * on
-        limit = x.limit if room is None else x.kp * room
-        by_place = kp * (u - self.qm[self.seen]) + x.ki * self.z
+        gain, room, on, full, self.warmth = self._supply(k)
+        per, error = self.warmth * x.kp, u - self.qm[self.seen]
+        self.steep_kick, self.kick = np.where(np.abs(error) < NEAR, full / NEAR, 0.0), full * _started(error)
+        kp, kd = per * gain + self.mid * h * x.ki, self.warmth * x.kd * on
+        limit = x.limit if room is None else per * room
+        by_place = kp * error + per * self.kick + x.ki * self.z
         limited = by_place + (0.0 if x.is_voltage else kd * (rate - vm[self.seen]))
         sat = np.where(limited > limit, 1, np.where(limited < -limit, -1, 0))
-        gp, gd = np.where(sat, 0.0, kp), np.where((sat != 0) & (not x.is_voltage), 0.0, kd)
+        gp = np.where(sat, 0.0, kp + per * self.steep_kick)
+        gd = np.where((sat != 0) & (not x.is_voltage), 0.0, kd)
         held = np.where(sat, sat * np.where(np.isinf(limit), 0.0, limit), by_place) + gd * rate
         self.far = np.where(self.is_far, gp, 0.0), np.where(self.is_far, gd, 0.0)
         held -= self.far[1] * vm[self.seen]
@@ -191,6 +195,7 @@ class PlainLoop:
         S, damp = self.pairs, x.springs.damping
         r -= h * S.T @ (self.stiff * (S @ self.qm - x.springs.rest) + damp * (S @ self.v))
         A += S.T @ ((h * self.end * damp + self.quarter * h * h * self.stiff)[:, None] * S)
+        self._foresee(held, gd, b)
         A = self._solve(A, r)
         dv = self.friction.dv
         a, slope = dv / h, self.v + self.mid * dv
@@ -199,20 +204,35 @@ class PlainLoop:
             self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), (D, b))
         if self.ring:
             self.past[k % self.ring] = tau
-        self.load = b + self.effects.inertia * a + D @ a if x.share is None else self._gear(tau, b)[0]
+        self.load = b + self.effects.inertia * a + D @ a
         self.z = self.z + np.where(sat, 0.0, h * (u - (self.qm + self.quarter * h * dv)[self.seen]))
         self.q = self.q + h * (self.v + self.end * dv)
         self.v = np.where(self.friction.slide, self.v + dv, 0.0)
         self.dvp = dv
 
-    def _supply(self, k: int) -> tuple[Array, Array | None, Array]:
-        """Volts of a position error, highest voltage (None: efforts are limited) and whether motors are on."""
-        own, one = self.task.command.supply, np.ones(len(self.q))
-        return (one, None, one) if own is None else (own.gain[k], own.room[k], own.on[k])
+    def _supply(self, k: int) -> tuple[Array, Array | None, Array, Array, Array]:
+        """Volts of a position error, highest voltage (None: efforts are limited), and whether motors are on.
+
+        Then the volts that start a motor, and the factor of its temperature.
+        """
+        own, one, x = self.task.command.supply, np.ones(len(self.q)), self.task.values
+        if own is None:
+            return one, None, one, 0 * one, one
+        assert x.start is not None and x.warm is not None  # servos driven by their duty have both
+        return own.gain[k], own.room[k], own.on[k], x.start * own.volts[k], 1 + x.warm * own.heat[k]
+
+    def _foresee(self, held: Array, gd: Array, b: Array) -> None:
+        """Velocity that friction reads, and of servos driven by their duty its load: as foreseen for the midpoint."""
+        is_driven = self.task.values.share is not None
+        self.ahead = np.where((self.friction.slide != 0) & is_driven, self.mid, 0.0)  # a joint that stands stays
+        self.rate = self.v + self.ahead * self.dvp
+        self.motor = held - gd * self.rate
+        if is_driven:
+            self.load = self._gear(self.motor, b)[0]
 
     def _solve(self, A: Array, r: Array) -> Array:
         """Solve the linear system of one implicit step; A includes derivatives of the effects at the step's end."""
-        e, h, start = self.effects, self.task.h, (self.qm, self.v, self.load)
+        e, h, start = self.effects, self.task.h, (self.qm, self.rate, self.load)
         x, last = np.zeros_like(self.v), (np.zeros_like(self.v), np.zeros_like(self.v))
         for tried in range(PASSES + 1):
             e.at(start, *self._middle(x))
@@ -251,28 +271,33 @@ class PlainLoop:
     ) -> None:
         """Propagate the sensitivities through the step; rigid: mass matrix and bias of the links."""
         x, h, s = self.task.values, self.task.h, self.share
-        vm, a, _, _ = motion
+        vm, a, slope, tau = motion
         sat, gp, gd = law
+        turned = self.quarter * h * self.friction.dv
+        damped = np.where(self.is_far, vm[self.seen], slope)
         slide = self.friction.slide
         T1 = self.Sq + self.mid * h * self.Sv
         links = self._by_links(vm, a, T1)
         e, dv = self.effects, self.friction.dv
         sliding = np.where(slide > 0, e.rubs[0], np.where(slide < 0, -1.0 * e.rubs[1], 0.0))
-        rubbing = e.carried(self.qm, self.v, self.load, *self._middle(dv), a, sliding)
+        rubbing = e.carried(self.qm, self.rate, self.load, *self._middle(dv), a, sliding)
         by_place, by_rate, by_load = (x[:, None] for x in rubbing[:3])
-        by_place, by_rate = by_place + (s * gp + e.by_q)[:, None], by_rate + (s * gd + e.by_qd)[:, None]
+        by_place = by_place + (s * gp + e.by_q)[:, None]
         g3 = np.where(sat, 0.0, s * x.ki)
-        R = by_place * T1 + by_rate * self.Sv - g3[:, None] * self.Sz
+        rates = self.Sv + self.ahead[:, None] * self.Sd
+        if x.share is not None:
+            self.Sl = self._by_gear(k, law, rates, self._by_links(vm, np.zeros_like(a), T1), rigid[1], T1)
+        R = by_place * T1 + by_rate * rates + (s * gd + e.by_qd)[:, None] * self.Sv - g3[:, None] * self.Sz
         R = h * (self._old(self.St, k) - links - R - by_load * self.Sl + s * self._by_far(T1))
         R += h * (self._by_springs(T1) - self._by_effects(rubbing[3]))
         effort = np.zeros_like(R)  # of the law itself
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
-                late = self._by_delay(k, motion[3], gp, gd)
+                late = self._by_delay(k, tau, gp, gd)
                 R[:, c] += h * late
                 effort[:, c] += 0.0 if self.ring else late
-            elif kind in ("kp", "ki", "kd", "speed"):
-                effort[place, c] = self._by_gain(k, kind, place, motion, law)
+            elif kind in ("kp", "ki", "kd", "speed", "start", "warm"):
+                effort[place, c] = self._by_gain(k, kind, place, (damped, tau), law, float(turned[place]))
                 R[place, c] += h * s * effort[place, c]
         stuck, free = slide == 0, slide != 0
         R[stuck] = -self.Sv[stuck]
@@ -288,8 +313,6 @@ class PlainLoop:
         if x.share is None:
             whole = rigid[0] + np.diag(e.inertia)
             self.Sl = links + whole @ R / h + self._by_effects(rubbing[3] * e.of.are_inertia)
-        else:
-            self.Sl = self._by_gear(motor, self._by_links(vm, np.zeros_like(a), T1), motion[3], rigid[1])
         if self.ring:
             self.St[k % self.ring] = motor
         opened = np.where(sat, 0.0, h)[:, None]
@@ -308,15 +331,21 @@ class PlainLoop:
         size = np.abs(plain)
         return plain * (1 + x.curve * size), 1 + 2 * x.curve * size, plain * size
 
-    def _by_gear(self, motor: Array, links: Array, tau: Array, b: Array) -> Array:
-        """Derivatives of the load of gears, from those of both its sides, whose efforts are tau and b."""
-        share = self.task.values.share
+    def _by_gear(self, k: int, law: tuple[Array, ...], rates: Array, links: Array, b: Array, T1: Array) -> Array:
+        """Derivatives of the load of gears, from those of the links' static effort b and of the motor's."""
+        share, foreseen = self.task.values.share, (self.rate, self.motor)
         assert share is not None
+        motor = -law[1][:, None] * T1 - law[2][:, None] * rates
+        for c, (kind, place) in enumerate(self.task.unknowns):
+            if kind == "delay":
+                motor[:, c] += law[1] * self.task.command.u_d[k]
+            elif kind in ("kp", "kd", "speed", "start", "warm"):
+                motor[place, c] += self._by_gain(k, kind, place, foreseen, law, 0.0)
         found = np.asarray(share[:, None] * motor + (1 - share[:, None]) * links)
-        _, steep, by_curve = self._gear(tau, b)
+        _, steep, by_curve = self._gear(self.motor, b)
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "share":
-                found[place, c] += tau[place] - b[place]
+                found[place, c] += self.motor[place] - b[place]
         found *= steep[:, None]
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "curve":
@@ -372,21 +401,35 @@ class PlainLoop:
                 found[:, c] += S[place] * own[kind][place]
         return np.asarray(found)
 
-    def _by_gain(self, k: int, kind: str, j: int, motion: tuple[Array, ...], law: tuple[Array, ...]) -> float:
-        """Derivative of the control effort with respect to a gain of joint j."""
+    def _by_gain(
+        self, k: int, kind: str, j: int, motion: tuple[Array, Array], law: tuple[Array, ...], turned: float
+    ) -> float:
+        """Derivative of the control effort with respect to a gain of joint j.
+
+        motion: velocities and efforts.  turned: change of the joint's position beyond its midpoint.
+        """
         x, h, command = self.task.values, self.task.h, self.task.command
-        vm, _, slope, _ = motion
-        sat, seen = law[0], self.seen[j]
-        middle = self.qm[j] + self.quarter * h * self.friction.dv[j]
-        error = 0.0 if sat[j] else command.u[k, j] - (self.qm[seen] if self.is_far[j] else middle)
-        damped = vm[seen] if self.is_far[j] else slope[j]
+        sat, seen = law[0][j], self.seen[j]
+        foreseen = command.u[k, j] - self.qm[seen]
+        error = foreseen - (0.0 if self.is_far[j] else turned)
         rate = 0.0 if command.ud is None else command.ud[k, j]
-        gain, room, on = self._supply(k)
-        held = 0.0 if room is None else sat[j] * room[j]
+        gain, room, on, _, warmth = self._supply(k)
+        held = 0.0 if room is None else sat * room[j]
+        own = command.supply
+        volts, heat = (0.0, 0.0) if own is None else (own.volts[k, j], own.heat[k, j])
+        part = _started(foreseen) + (error - foreseen) / NEAR * (abs(foreseen) < NEAR)
+        kicked = self.kick[j] + self.steep_kick[j] * (error - foreseen)
         found = {
-            "kp": held if sat[j] else gain[j] * error,
-            "ki": 0.0 if sat[j] else self.mid * h * error + self.z[j],
-            "kd": 0.0 if sat[j] and not x.is_voltage else on[j] * (rate - damped),
+            "kp": warmth[j] * (held if sat else gain[j] * error + kicked),
+            "ki": 0.0 if sat else self.mid * h * error + self.z[j],
+            "kd": 0.0 if sat and not x.is_voltage else warmth[j] * on[j] * (rate - motion[0][j]),
             "speed": 0.0 if command.u_s is None else (law[1][j] + self.far[0][j]) * command.u_s[k, j],
+            "start": 0.0 if sat else warmth[j] * x.kp[j] * volts * part,
+            "warm": heat / warmth[j] * motion[1][j],
         }
         return float(found[kind])
+
+
+def _started(error: Array | float) -> Array:
+    """Part of the duty that starts a motor, of its position error."""
+    return np.clip(error / NEAR, -1.0, 1.0)

@@ -11,8 +11,10 @@
    Elastic joints have two coordinates, link and motor, with a spring and a damper between them, which the same rule
    takes implicitly: it has no limit of stability, however stiff they are.
    Servos that are driven by their duty have gains, limits and a switch that change with the step (the supply, the
-   firmware's register, motor on or off): kp is then the effort of a volt, and friction reads the load of the gear,
-   share of the motor's effort and the rest of what the links ask for, bent by curve times its square.
+   firmware's register, motor on or off): kp is then the effort of a volt, which changes with the motor's temperature,
+   and start the duty that any position error beyond NEAR adds.  Friction reads the load of the gear, share of the
+   motor's effort and the rest of what the links ask for, bent by curve times its square; load and velocity are those
+   foreseen for the middle of the step, which keeps it of second order.
    The robot's own terms come from two functions that are generated for it. */
 
 #include <math.h>
@@ -21,7 +23,7 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE };
+enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE, START, WARM };
 
 typedef struct {
     int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
@@ -42,9 +44,11 @@ typedef struct {
     const int *at_link, *at_motor; /* (springs): coordinates on both sides */
     const int *sees;               /* (n): coordinate whose motion the law of each coordinate reads */
     const double *gain, *room, *on; /* (steps, n): volts of a position error, most volts, motor on or off; or null */
+    const double *volts, *heat;     /* (steps, n): supply where the motor is on, temperature over that of kp; or null */
     const double *u_s;              /* (steps, n): derivative of the command by the speed of the target, or null */
     const double *share, *curve;    /* (n): part of the motor's effort in the load of the gear, and how much more than
                                        proportionally it counts; or null */
+    const double *start, *warm;     /* (n): duty added to any error, change of the motor's effort a kelvin; or null */
 } Loop;
 
 #define MOST 64
@@ -53,6 +57,7 @@ typedef struct {
 #define SETTLED 1e-13  /* of the velocities: what a pass may still change */
 #define APART 1e-9     /* of the velocities, from which two passes tell a slope */
 #define WIDE 16
+#define NEAR 2e-3      /* rad or m: position error up to which the duty that starts a motor grows */
 
 /* lower Cholesky factor of the rows and columns listed, in place of L (m x m, packed by MOST); 1 where there is none */
 static int factor(int m, const int *list, const double *A, int n, double *L)
@@ -262,6 +267,9 @@ static void far(int seen, int p, double by_place, double by_rate, double h, doub
         row[i] += by_place * (Sq[at + i] + mid * h * Sv[at + i]) + by_rate * (Sv[at + i] + mid * Sd[at + i]);
 }
 
+/* part of the duty that starts a motor, of its position error */
+static inline double started(double error) { return fmin(fmax(error / NEAR, -1), 1); }
+
 __attribute__((visibility("default"))) int minertia_servo(Loop *o)
 {
     const int n = o->n, is_carried = o->S_out != 0;
@@ -275,6 +283,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
     double b[MOST], r[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
+    /* servos driven by their duty: factor of the temperature, effort of a volt, volts that start the motor and how
+       steep they are, part of a step that velocities are foreseen, these velocities, and efforts of motors */
+    double warmth[MOST], per[MOST], kick[MOST], steep_kick[MOST], ahead[MOST], vr[MOST], motor[MOST];
     const double still[MOST] = {0};
     /* effects: efforts at the middle of the step, their derivatives, inertia; those of friction; what a pass knows */
     double effort[MOST] = {0}, smooth_q[MOST] = {0}, smooth_qd[MOST] = {0}, rotor[MOST] = {0}, own[MOST], r0[MOST];
@@ -329,7 +340,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double *out[3] = {D, b, 0}, *out2[3] = {Q, V, Y};
     in[0] = qs, in[1] = vm, in[2] = o->x, in[3] = 0;
     in2[0] = qs, in2[1] = vm, in2[2] = a, in2[3] = o->x;
-    const double *in3[] = {qm, v, load, q_at, v_at, o->e, o->c}, *in4[] = {qm, v, load, q_at, v_at, a, slip, o->e, o->c};
+    const double *in3[] = {qm, vr, load, q_at, v_at, o->e, o->c}, *in4[] = {qm, vr, load, q_at, v_at, a, slip, o->e, o->c};
     double *out3[] = {effort, smooth_q, smooth_qd, rotor, F.up, F.down}, *out4[] = {rub_q, rub_qd, rub_load, shapes};
     int until = o->every, row = 0;
     for (int k = 0;; k++, until--) {
@@ -353,13 +364,18 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         }
         o->terms(0, in, out);
         for (int j = 0; j < n; j++) {
-            const double rate = ud ? ud[j] : 0, kp = o->kp[j] * (gain ? gain[j] : 1) + mid * h * o->ki[j];
-            const double kd = o->kd[j] * (on ? on[j] : 1), limit = room_k ? o->kp[j] * room_k[j] : o->limit[j];
             const int seen = o->sees[j];
-            const double by_place = kp * (u[j] - qm[seen]) + o->ki[j] * z[j], by_rate = kd * (rate - vm[seen]);
+            const double error = u[j] - qm[seen], full = gain ? o->start[j] * o->volts[at_k + j] : 0;
+            warmth[j] = gain ? 1 + o->warm[j] * o->heat[at_k + j] : 1;
+            per[j] = warmth[j] * o->kp[j];
+            steep_kick[j] = fabs(error) < NEAR ? full / NEAR : 0;
+            kick[j] = full * started(error);
+            const double rate = ud ? ud[j] : 0, kp = per[j] * (gain ? gain[j] : 1) + mid * h * o->ki[j];
+            const double kd = warmth[j] * o->kd[j] * (on ? on[j] : 1), limit = room_k ? per[j] * room_k[j] : o->limit[j];
+            const double by_place = kp * error + per[j] * kick[j] + o->ki[j] * z[j], by_rate = kd * (rate - vm[seen]);
             const double limited = by_place + (o->is_voltage ? 0 : by_rate);
             sat[j] = limited > limit ? 1 : limited < -limit ? -1 : 0;
-            gp[j] = sat[j] ? 0 : kp;
+            gp[j] = sat[j] ? 0 : kp + per[j] * steep_kick[j];
             gd[j] = sat[j] && !o->is_voltage ? 0 : kd;
             held[j] = sat[j] ? sat[j] * limit : by_place;
             held[j] += gd[j] * rate; /* what is not the joint's own motion in the step */
@@ -380,6 +396,13 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             for (int i = 0; i < n; i++)
                 c->A[j * n + i] = D[j * n + i];
             c->A[j * n + j] += h * mid * s * gd[j] + quarter * h * h * s * gp[j];
+            ahead[j] = o->share && c->slide[j] ? mid : 0; /* a joint that stands is foreseen to stand */
+            vr[j] = v[j] + ahead[j] * dvp[j];
+            motor[j] = held[j] - gd[j] * vr[j];
+            if (o->share) {
+                const double plain = o->share[j] * motor[j] + (1 - o->share[j]) * b[j];
+                load[j] = plain * (1 + o->curve[j] * fabs(plain));
+            }
         }
         for (int k2 = 0; k2 < o->springs; k2++) {
             const int i = o->at_link[k2], j = o->at_motor[k2];
@@ -444,11 +467,49 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             }
             if (o->effects)
                 o->rubbing(0, in4, out4);
-            o->slopes(0, in2, out2);
             for (size_t i = 0; i < block; i++) {
                 T1[i] = Sq[i] + mid * h * Sv[i];
                 T2[i] = Sv[i] + mid * Sd[i];
             }
+            if (o->share) { /* load of the gears: static effort of the links, and the motor's */
+                in2[2] = still;
+                o->slopes(0, in2, out2);
+                in2[2] = a;
+                products(n, p, Q, T1, V, T2, Sl);
+            }
+            for (int j = 0; o->share && j < n; j++) {
+                const double part = o->share[j], plain = part * motor[j] + (1 - part) * b[j];
+                const double bent = 1 + 2 * o->curve[j] * fabs(plain), error = u[j] - qm[j];
+                double *restrict to = Sl + (size_t)j * p;
+                const double *restrict by_q = T1 + (size_t)j * p, *restrict own_v = Sv + (size_t)j * p;
+                const double *restrict own_d = Sd + (size_t)j * p;
+                for (int i = 0; i < p; i++)
+                    to[i] = bent * ((1 - part) * to[i] - part * (gp[j] * by_q[i] + gd[j] * (own_v[i] + ahead[j] * own_d[i])));
+                for (int k2 = 0; k2 < columns; k2++) {
+                    const int kind = o->kind[k2], at = o->place[k2];
+                    if (kind == LINK || kind == ZERO)
+                        to[k2] += bent * (1 - part) * (kind == LINK ? Y[j * o->links + at] : Q[j * n + at]);
+                    else if (kind == DELAY)
+                        to[k2] += bent * part * gp[j] * o->u_d[at_k + j];
+                    else if (at != j)
+                        continue;
+                    else if (kind == KP)
+                        to[k2] += bent * part * warmth[j] * (sat[j] ? sat[j] * room_k[j] : gain[j] * error + kick[j]);
+                    else if (kind == KD)
+                        to[k2] -= bent * part * warmth[j] * on[j] * vr[j];
+                    else if (kind == SPEED)
+                        to[k2] += o->u_s ? bent * part * gp[j] * o->u_s[at_k + j] : 0;
+                    else if (kind == START)
+                        to[k2] += sat[j] ? 0 : bent * part * per[j] * o->volts[at_k + j] * started(error);
+                    else if (kind == WARM)
+                        to[k2] += bent * part * o->heat[at_k + j] / warmth[j] * motor[j];
+                    else if (kind == SHARE)
+                        to[k2] += bent * (motor[j] - b[j]);
+                    else if (kind == CURVE)
+                        to[k2] += plain * fabs(plain);
+                }
+            }
+            o->slopes(0, in2, out2);
             products(n, p, Q, T1, V, T2, R); /* what the links ask for, here as an effort */
             for (int k2 = 0; k2 < columns && o->kind[k2] == LINK; k2++)
                 for (int j = 0; j < n; j++)
@@ -462,8 +523,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 double *restrict keep = T2 + (size_t)j * p, *restrict by_q = T1 + (size_t)j * p;
                 const double *restrict own_v = Sv + (size_t)j * p, *restrict own_z = Sz + (size_t)j * p;
                 const double *restrict own_l = Sl + (size_t)j * p;
+                const double *restrict own_d = Sd + (size_t)j * p;
                 const double g1 = s * gp[j] + smooth_q[j] + rub_q[j], g2 = s * gd[j] + smooth_qd[j] + rub_qd[j];
-                const double g3 = sat[j] ? 0 : s * o->ki[j], g4 = rub_load[j];
+                const double g3 = sat[j] ? 0 : s * o->ki[j], g4 = rub_load[j], g5 = ahead[j] * rub_qd[j];
                 const double *restrict t0 = 0, *restrict t1 = 0;
                 double c0 = 0, c1 = 0;
                 if (ring && whole == 0)
@@ -474,7 +536,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 }
                 for (int i = 0; i < p; i++) {
                     const double links = row_j[i];
-                    row_j[i] = -h * (links + g1 * by_q[i] + g2 * own_v[i] - g3 * own_z[i] + g4 * own_l[i]);
+                    row_j[i] = -h * (links + g1 * by_q[i] + g2 * own_v[i] - g3 * own_z[i] + g4 * own_l[i] + g5 * own_d[i]);
                     keep[i] = links;
                 }
                 if (t0)
@@ -528,14 +590,19 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 }
                 const double rate = ud ? ud[j] : 0;
                 const int seen = o->sees[j];
-                const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
+                const double foreseen = u[j] - qm[seen], error = foreseen - (seen == j ? quarter * h * c->dv[j] : 0);
                 double d = 0;
                 if (kind == KP)
-                    d = sat[j] ? (room_k ? sat[j] * room_k[j] : 0) : s * error * (gain ? gain[j] : 1);
+                    d = warmth[j] * (sat[j] ? (room_k ? sat[j] * room_k[j] : 0)
+                                            : s * (error * (gain ? gain[j] : 1) + kick[j] + steep_kick[j] * (error - foreseen)));
+                else if (kind == START)
+                    d = sat[j] ? 0 : per[j] * o->volts[at_k + j] * (started(foreseen) + (fabs(foreseen) < NEAR ? (error - foreseen) / NEAR : 0));
+                else if (kind == WARM)
+                    d = o->heat[at_k + j] / warmth[j] * tau[j];
                 else if (kind == KI)
                     d = sat[j] ? 0 : s * (mid * h * error + z[j]);
                 else if (kind == KD)
-                    d = sat[j] && !o->is_voltage ? 0 : s * (on ? on[j] : 1) * (rate - (seen == j ? slope[j] : vm[seen]));
+                    d = sat[j] && !o->is_voltage ? 0 : s * warmth[j] * (on ? on[j] : 1) * (rate - (seen == j ? slope[j] : vm[seen]));
                 R[(size_t)j * p + k2] += h * d;
             }
             for (int j = 0; j < n; j++)
@@ -547,7 +614,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     if (!c->slide[j])
                         axpy(p, -c->A[c->list[i] * n + j], R + (size_t)j * p, R + (size_t)c->list[i] * p);
             solve_rows(c->m, c->list, c->L, R, p);
-            if (ring || o->share) { /* derivatives of the motor's effort */
+            if (ring) { /* derivatives of the motor's effort */
                 for (int j = 0; j < n; j++) {
                     for (int i = 0; i < p; i++) {
                         const size_t at = (size_t)j * p + i;
@@ -555,60 +622,27 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                                  + (sat[j] ? 0 : o->ki[j] * Sz[at]);
                     }
                     far(o->sees[j], p, -far_p[j], -far_d[j], h, mid, Sq, Sv, Sd, Sm + (size_t)j * p);
-                    if (delay_column >= 0 && !ring)
-                        Sm[(size_t)j * p + delay_column] += (gp[j] + far_p[j]) * o->u_d[at_k + j];
                 }
                 for (int k2 = 0; k2 < columns; k2++) {
                     const int j = o->place[k2], kind = o->kind[k2];
-                    if (kind != KP && kind != KI && kind != KD && kind != SPEED)
+                    if (kind != KP && kind != KI && kind != KD)
                         continue;
                     const int seen = o->sees[j];
                     const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
                     double *to = Sm + (size_t)j * p + k2;
-                    if (kind == KP)
-                        *to += sat[j] ? (room_k ? sat[j] * room_k[j] : 0) : error * (gain ? gain[j] : 1);
+                    if (kind == KP && !sat[j])
+                        *to += error;
                     if (kind == KI && !sat[j])
                         *to += mid * h * error + z[j];
                     if (kind == KD && !(sat[j] && !o->is_voltage))
-                        *to += (on ? on[j] : 1) * ((ud ? ud[j] : 0) - (seen == j ? slope[j] : vm[seen]));
-                    if (kind == SPEED)
-                        *to += (o->u_s ? (gp[j] + far_p[j]) * o->u_s[at_k + j] : 0);
+                        *to += (ud ? ud[j] : 0) - (seen == j ? slope[j] : vm[seen]);
                 }
-                if (ring)
-                    memcpy(St + (size_t)(k % ring) * block, Sm, block * sizeof(double));
-            }
-            if (o->share) { /* static effort of the links: the derivatives without the acceleration */
-                in2[2] = still;
-                o->slopes(0, in2, out2);
-                in2[2] = a;
-                for (size_t i = 0; i < block; i++)
-                    T2[i] = Sv[i] + mid * Sd[i];
-                products(n, p, Q, T1, V, T2, Sl);
+                memcpy(St + (size_t)(k % ring) * block, Sm, block * sizeof(double));
             }
             for (int j = 0; j < n; j++) { /* load of this step, for the next one */
-                if (!o->loaded[j])
+                if (!o->loaded[j] || o->share)
                     continue;
                 double *restrict to = Sl + (size_t)j * p;
-                if (o->share) {
-                    const double part = o->share[j];
-                    for (int k2 = 0; k2 < columns; k2++) {
-                        const int kind = o->kind[k2];
-                        if (kind == LINK || kind == ZERO)
-                            to[k2] += kind == LINK ? Y[j * o->links + o->place[k2]] : Q[j * n + o->place[k2]];
-                    }
-                    for (int i = 0; i < p; i++)
-                        to[i] = part * Sm[(size_t)j * p + i] + (1 - part) * to[i];
-                    const double plain = part * tau[j] + (1 - part) * b[j], bent = 1 + 2 * o->curve[j] * fabs(plain);
-                    for (int k2 = 0; k2 < columns; k2++)
-                        if (o->kind[k2] == SHARE && o->place[k2] == j)
-                            to[k2] += tau[j] - b[j];
-                    for (int i = 0; i < p; i++)
-                        to[i] *= bent;
-                    for (int k2 = 0; k2 < columns; k2++)
-                        if (o->kind[k2] == CURVE && o->place[k2] == j)
-                            to[k2] += plain * fabs(plain);
-                    continue;
-                }
                 memcpy(to, T2 + (size_t)j * p, p * sizeof(double));
                 for (int i = 0; i < n; i++)
                     axpy(p, (D[j * n + i] + (i == j ? rotor[j] : 0)) / h, R + (size_t)i * p, to);
@@ -636,10 +670,6 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             load[j] = b[j] + rotor[j] * a[j];
             for (int i = 0; i < n; i++)
                 load[j] += D[j * n + i] * a[i];
-            if (o->share) {
-                load[j] = o->share[j] * tau[j] + (1 - o->share[j]) * b[j];
-                load[j] *= 1 + o->curve[j] * fabs(load[j]);
-            }
             if (!sat[j])
                 z[j] += h * (u[j] - qm[o->sees[j]] - quarter * h * c->dv[o->sees[j]]);
             q[j] += h * (v[j] + end * c->dv[j]);

@@ -11,7 +11,9 @@ from minertia.io.arrays import Array
 
 AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
-OF_DUTY = ("speed", "share", "curve")  # of servos driven by their duty: speed of the target, load of the gear
+# of servos driven by their duty: speed of the target, load of the gear, duty that starts the motor, temperature
+OF_DUTY = ("speed", "share", "curve", "start", "warm")
+OF_SUPPLY = ("gain", "room", "on", "volts", "heat")  # what drives their motors in each step
 # kinds of unknowns, in the order of servo.c
 KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS, *OF_DUTY)
 
@@ -44,7 +46,8 @@ class LoopValues:
     motors are separate coordinates after the joints.  sees: index of the coordinate that the controller of
     each coordinate measures; by default the coordinate itself.  share (n,): the load that friction depends on
     is this part of the motor's effort, and otherwise the static effort of the links; None: the effort that
-    moves the links.  curve (n,): such a load L counts as L (1 + curve |L|) [1/(N m), 1/N].
+    moves the links.  curve (n,): such a load L counts as L (1 + curve |L|) [1/(N m), 1/N].  start (n,): duty
+    cycle that any position error adds.  warm (n,): relative change of the motor's effort with its temperature [1/K].
     """
 
     kp: Array
@@ -61,6 +64,8 @@ class LoopValues:
     sees: tuple[int, ...] = ()
     share: Array | None = None
     curve: Array | None = None
+    start: Array | None = None
+    warm: Array | None = None
 
     @property
     def seen(self) -> NDArray[np.int32]:
@@ -73,12 +78,15 @@ class Supply:
     """What drives the motors in each step, (steps, n): kp is then the effort of a volt.
 
     gain: volts of a position error [V/rad, V/m]; room: highest voltage [V]; on: 1 where the motor is switched
-    on, 0 where it is open and its back-EMF drives no current.
+    on, 0 where it is open and its back-EMF drives no current; volts: supply where it is on [V]; heat: temperature
+    of the motor over that at which kp and kd hold [K].
     """
 
     gain: Array
     room: Array
     on: Array
+    volts: Array
+    heat: Array
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from minertia.identification.campaigns.recorded import RecordedLog
 from minertia.identification.loads.body import Carried, carried
 from minertia.identification.logs.recording import SI
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.ladder import candidates, reach_of
+from minertia.identification.problem.ladder import FRACTIONS, candidates, reach_of
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import predict, with_fixed
@@ -33,9 +33,9 @@ from minertia.io.resources import one_thread
 
 STEP = 2**0.5  # ratio of neighbouring cut-offs
 STEPS = 6  # in either direction, at most
-GAIN = 0.002  # part of the residual by which a step must lower it
 LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is made on
 LEFT_OUT = ("load_coulomb", "stribeck", "cubic", "position_coulomb")  # effects that hardly depend on the cut-off
+WIDTH = 0.03  # of smooth Coulomb friction beside plain one, in parts of the highest speed
 OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the data of their own
 
 
@@ -75,7 +75,7 @@ def _tried(best: float, start: float, costs: Mapping[float, float]) -> tuple[Tri
     found = []
     for cutoff, value in sorted(costs.items()):
         gain = 1 - value / costs[start] if np.isfinite(value) and costs[start] > 0 else float("nan")
-        reason = "" if cutoff == best else f"not below the selected one by {100 * GAIN:g} %"
+        reason = "" if cutoff == best else "not below the selected one"
         found.append(Tried("cut-off", f"{cutoff:.3g} Hz", gain, cutoff == best, reason))
     return tuple(found)
 
@@ -96,7 +96,7 @@ def _descended(
             following = min(max(best * ratio, limits[0]), limits[1])
             value = lowest if following == best else cost(following)
             costs[following] = value
-            if not value < (1 - GAIN) * lowest:
+            if not value < lowest:
                 break
             best, lowest = following, value
         if best != start:
@@ -113,7 +113,8 @@ def _model(campaign: Campaign, short: Sequence[tuple[RecordedLog, Carried | None
         first = observe(model, _filtered(campaign, model, short, campaign.filter))
     except MinertiaError:
         return model
-    wanted = [e for e in candidates(campaign.robot, reach_of(first)) if e.kind not in LEFT_OUT]
+    fractions = {**FRACTIONS, "width": (WIDTH,)}
+    wanted = [e for e in candidates(campaign.robot, reach_of(first), fractions) if e.kind not in LEFT_OUT]
     return linear_model(campaign.robot, wanted, joints=campaign.efforts)
 
 

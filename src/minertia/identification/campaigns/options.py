@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SAME = "same"  # one value for all joints, fitted; UNKNOWN: one of its own for each
 FITTED = (UNKNOWN, SAME)
 LARGEST = 1e12
+REFERENCE = 25.0  # °C at which the effort of a motor is told
 STIFFNESS = 1.0, 1e9  # N m/rad or N/m between which a joint is elastic
 FLOORS = {"height": (-100.0, 100.0), "stiffness": (100.0, 1e7), "friction": (0.0, 5.0)}
 SETS = {"base": "closed-form", "mlc": "mlc"}  # sets that are fitted, with the method that derives each
@@ -276,6 +277,25 @@ class Command(Declared):
         unit="1/(N m) or 1/N",
         range=(0, 100),
         words=(UNKNOWN,),
+    )
+    startup_duty: Gains = option(
+        0.0,
+        'Law `"servo"`: duty cycle that the firmware adds to any position error to start the motor, `"?"` if unknown.',
+        range=(0, 1),
+        words=(UNKNOWN,),
+    )
+    warming: Gains = option(
+        0.0,
+        'Law `"servo"`: relative change of the motor\'s effort with its temperature, from 25 °C on, `"?"` if unknown.',
+        unit="1/K",
+        range=(-0.1, 0.1),
+        words=(UNKNOWN,),
+    )
+    temperature: float = option(
+        REFERENCE,
+        'Law `"servo"`: temperature of motors in logs that do not contain it.',
+        unit="°C",
+        range=(-100, 300),
     )
     leave_out_contact: bool = option(
         True,

@@ -22,6 +22,7 @@ from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import elastic_joints, layout_of
 from minertia.identification.closed_loop.model import (
     FARTHEST_ZERO,
+    MOST_WARMED,
     Atom,
     JointGroup,
     ServoModel,
@@ -263,6 +264,8 @@ class _ServoBuilder:
             ("speed", "target_speed", SLOWEST),
             ("share", "load_share", 0.0),
             ("curve", "load_curve", 0.0),
+            ("start", "startup_duty", 0.0),
+            ("warm", "warming", -MOST_WARMED),
         ):
             for j, value in enumerate(self.command.each(key, self.n)):
                 if isinstance(value, str):

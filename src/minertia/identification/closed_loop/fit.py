@@ -23,7 +23,7 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, simulated
 from minertia.identification.closed_loop.springs import with_springs
-from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.intervals import STRETCHES, Spread, left_out_spread, spread
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
@@ -72,15 +72,16 @@ def output_error(
     start: Array | None = None,
     *,
     steps: Sequence[int] | None = None,
+    halve: bool = False,
     iterate: bool = True,
     most: int = ITERATIONS,
     tell: Tell = silent,
 ) -> LoopFit:
     """Fit the unknowns to logs, from initial values or the control law's least squares.
 
-    Simulation steps are halved while that changes the result.  iterate: whether the values may change; else only
-    standard deviations and residuals are computed.  most: iterations of each minimisation.  tell: called at each
-    iteration.
+    Simulation steps are halved while that changes the result; given ones only with `halve`.  iterate: whether the
+    values may change; else only standard deviations and residuals are computed.  most: iterations of each
+    minimisation.  tell: called at each iteration.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
@@ -88,7 +89,7 @@ def output_error(
         first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
         fit = _OutputError(model, logs, tell)
         fit.most = most
-        return fit.run(first, start, is_fixed=steps is not None, iterate=iterate)
+        return fit.run(first, start, is_fixed=steps is not None and not halve, iterate=iterate)
 
 
 class _OutputError:
@@ -133,7 +134,7 @@ class _OutputError:
             if again is None:
                 break
             step, deviation = self._proposed(again, 0.0)
-            moved = np.abs(step - point.theta) / deviation
+            moved = self._shifted(point, again) / deviation
             if wider is None and MOVED < np.nanmax(moved, initial=0.0) < WIDEST * MOVED:
                 wider = self._inflation(point)
             moved = moved if wider is None else moved / wider
@@ -142,7 +143,18 @@ class _OutputError:
             point = better if better is not None and better.cost <= again.cost else again
             if not np.nanmax(moved, initial=0.0) > MOVED:
                 break
+        if self.is_robust and iterate and not is_fixed:  # runs that stand and slide: one step is not the optimum
+            point = self._settled(point, steps)
         return self._finished(point, steps)
+
+    def _shifted(self, point: _Rolled, finer: _Rolled) -> Array:
+        """Distance by which the residuals of finer steps, and nothing else, move the values of a point."""
+        rest = [b - a for a, b in zip(point.rest, finer.rest, strict=True)]
+        R = self._triangle(replace(point, theta=np.zeros(self.total), rest=rest, R=None))
+        kept = independent_columns(R[:-1, :-1], TOGETHER)
+        found = np.zeros(self.total)
+        found[kept] = np.abs(np.linalg.lstsq(R[:, kept], R[:, -1], rcond=None)[0])
+        return found
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """Simulated motion at the parameter values theta; None if it diverges."""
@@ -344,8 +356,21 @@ class _OutputError:
         notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
-            _not_narrower(spread(part, own, sigma)), (*self.notes, *notes), tuple(~counts for counts in self.counted),
+            self._spread(part, own, sigma, point.rest), (*self.notes, *notes),
+            tuple(~counts for counts in self.counted),
         )  # fmt: skip
+
+    def _spread(self, part: Observation, own: Array, sigma: Array, rest: Sequence[Array]) -> Spread:
+        """Standard deviations: from the spectra of a few logs; of many logs from their scores, each about the others.
+
+        Many short runs stand, slide and fall: their residuals have no common spectrum.
+        """
+        found = left_out_spread(part, sigma) if len(self.logs) > STRETCHES else spread(part, own, sigma)
+        steep = 1.0
+        if self.widths is not None:  # Huber's loss bends less than the squares that Gauss-Newton puts in its place
+            far = np.abs(np.concatenate(rest)) / self.widths
+            steep = float(np.mean(np.where(far > 1, 1 / np.maximum(far, 1), 1.0) ** 2) / np.mean(far <= 1))
+        return _not_narrower(replace(found, inflation=steep * found.inflation))
 
     def _inflation(self, point: _Rolled) -> Array:
         """Ratio of standard deviations to those for white residuals, by joint groups, for the convergence test."""

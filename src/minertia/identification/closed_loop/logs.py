@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen.rollout.task import LoopCommand, Supply
+from minertia.codegen.rollout.task import OF_SUPPLY, LoopCommand, Supply
 from minertia.identification.campaigns.campaign import Campaign, Log, joint_names
-from minertia.identification.campaigns.options import ElasticJoints
+from minertia.identification.campaigns.options import REFERENCE, ElasticJoints
 from minertia.identification.campaigns.prepared import PreparedLog
 from minertia.identification.campaigns.recorded import RecordedLog, recorded_log
 from minertia.identification.closed_loop.layout import SprungLayout
@@ -103,9 +104,9 @@ class LoopLog(PreparedLog):
         edges = np.asarray(h * np.arange((len(u) - 1) * steps + 1) - delay + self.lead, float)
         if self.supply is not None:
             own = np.repeat(np.arange(len(u) - 1), steps)
-            parts = (x[own][:, list(joints)] for x in (self.supply.gain, self.supply.room, self.supply.on))
+            parts = rows_of(self.supply, np.ix_(own, np.array(joints)))
             mean, slope, by_speed = TargetCommand(u, self.period, speeds).followed(edges)
-            return LoopCommand(mean, slope, u_s=by_speed, supply=Supply(*parts))
+            return LoopCommand(mean, slope, u_s=by_speed, supply=parts)
         held = HeldCommand(u, self.period, linear)
         mean, slope = held.means(edges)
         if not by_rate:
@@ -218,9 +219,9 @@ def _followed(u: list[float], reach: float, period: float) -> tuple[list[float],
     return targets, slopes
 
 
-def rows_of(supply: Supply, rows: slice) -> Supply:
-    """Supply of some rows."""
-    return Supply(supply.gain[rows], supply.room[rows], supply.on[rows])
+def rows_of(supply: Supply, rows: Any) -> Supply:
+    """Supply of some rows, or rows and joints."""
+    return Supply(**{key: getattr(supply, key)[rows] for key in OF_SUPPLY})
 
 
 def supply_of(campaign: Campaign, log: Log, whole: Recording) -> Supply | None:
@@ -245,20 +246,25 @@ def supply_of(campaign: Campaign, log: Log, whole: Recording) -> Supply | None:
             )
         volts = np.full(shape, stated)
     on = np.where(np.asarray(whole.channels.get("enabled", np.ones(shape))) > 0.5, 1.0, 0.0)
-    return Supply(command.error_gain * register * volts * on, command.duty_limit * volts * on, on)
+    warm = whole.channels.get("temperature", np.full(shape, command.temperature))
+    own = np.asarray(volts * on)
+    return Supply(command.error_gain * register * own, command.duty_limit * own, on, own, warm - REFERENCE)
 
 
 def with_supply(campaign: Campaign, logs: Sequence[LoopLog]) -> Campaign:
-    """Campaign whose servos have a register and a supply: as given, else the medians of the logs."""
+    """Campaign whose servos have a register, supply and temperature: as given, else the medians of the logs."""
     command = campaign.command
     if command.law != "servo":
         return campaign
     registers = [x for log in campaign.train if (x := command.register if log.register is None else log.register)]
-    rows = [log.supply.room[log.supply.on > 0] for log in logs if log.supply is not None]
-    volts = float(np.median(np.concatenate(rows))) / command.duty_limit
+    own = [log.supply for log in logs if log.supply is not None]
+    volts, heat = (
+        float(np.median(np.concatenate([getattr(x, key)[x.on > 0] for x in own]))) for key in ("volts", "heat")
+    )
     register = float(np.median(registers)) if command.register is None else command.register
     supply = volts if command.volts is None else command.volts
-    return replace(campaign, command=replace(command, register=register, volts=supply))
+    command = replace(command, register=register, volts=supply, temperature=REFERENCE + heat)
+    return replace(campaign, command=command)
 
 
 def loop_log(campaign: Campaign, log: Log) -> LoopLog:

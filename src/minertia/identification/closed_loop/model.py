@@ -18,7 +18,7 @@ from minertia.algebra.scalar import Scalar
 from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import AT_JOINTS, OF_SPRINGS, LoopValues, Springs
+from minertia.codegen.rollout.task import AT_JOINTS, OF_DUTY, OF_SPRINGS, LoopValues, Springs
 from minertia.identification.campaigns.options import FLOORS, STIFFNESS, Command, Floor
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
@@ -31,6 +31,8 @@ from minertia.robot.robot import Robot
 Array = NDArray[np.float64]
 MOST_LOADED = 0.9  # of friction per load: what takes all of the load lets nothing move
 MOST_CURVED = 100.0  # 1/(N m) or 1/N by which friction grows with the square of the load
+MOST_STARTED = 0.5  # of the duty cycle, that starts a motor
+MOST_WARMED = 0.1  # 1/K by which the effort of a motor changes
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
 
@@ -165,10 +167,10 @@ class ServoModel:
         )
 
     def _gear(self, group: JointGroup, values: Array) -> dict[str, Array]:
-        """What the load of each coordinate's gear is, of servos driven by their duty."""
+        """Load of each coordinate's gear, start and temperature of its motor, of servos driven by their duty."""
         if self.command.law != "servo":
             return {}
-        return {name: self._at_coordinates(group, name, self.of_kind(name, values)) for name in ("share", "curve")}
+        return {name: self._at_coordinates(group, name, self.of_kind(name, values)) for name in OF_DUTY[1:]}
 
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
         """Values of all joints at the coordinates of a group: for elastic joints at the motor, zeros at the link."""
@@ -256,5 +258,6 @@ class ServoModel:
         """Upper bounds of the unknowns."""
         most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
         most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0], "SHARE": 1.0, "CURVE": MOST_CURVED}
+        most |= {"START": MOST_STARTED, "WARM": MOST_WARMED}
         most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

@@ -13,7 +13,7 @@ from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.options import Command, Floor
+from minertia.identification.campaigns.options import REFERENCE, Command, Floor
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import ratios
@@ -82,7 +82,7 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
     given |= {key: tuple(loop[key]) for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop}
     if "servo" in loop:
         given |= {key: tuple(v) if isinstance(v, list) else v for key, v in loop["servo"].items()}
-        given |= {"kp": given.pop("per_volt"), "limit": None}
+        given |= {"kp": given.pop("per_volt"), "kd": given.pop("back_emf", given["kd"]), "limit": None}
     if loop["law"] == "p":
         given["kd"] = 0.0
     if loop["law"] != "pid":
@@ -135,16 +135,21 @@ def _servo_record(model: ServoModel, values: Array) -> dict[str, Any]:
     """Servos driven by their duty: gain and limit at the supply and register of the fit, and their origin."""
     c, per = model.command, model.of_kind("kp", values)
     assert c.error_gain is not None and c.register is not None and c.volts is not None  # `with_supply` gives them
-    speeds = model.of_kind("speed", values).tolist()
+    speeds, warming = model.of_kind("speed", values).tolist(), model.of_kind("warm", values)
+    warm = 1 + warming * (c.temperature - REFERENCE)
     return {
-        "kp": (per * c.error_gain * c.register * c.volts).tolist(),
-        "limit": (per * c.duty_limit * c.volts).tolist(),
+        "kp": (warm * per * c.error_gain * c.register * c.volts).tolist(),
+        "kd": (warm * model.of_kind("kd", values)).tolist(),
+        "limit": (warm * per * c.duty_limit * c.volts).tolist(),
         "servo": {
             "per_volt": per.tolist(),
-            **{key: getattr(c, key) for key in ("error_gain", "register", "volts", "duty_limit")},
+            "back_emf": model.of_kind("kd", values).tolist(),
+            **{key: getattr(c, key) for key in ("error_gain", "register", "volts", "duty_limit", "temperature")},
             **({"target_speed": speeds} if any(speeds) else {}),
             "load_share": model.of_kind("share", values).tolist(),
             "load_curve": model.of_kind("curve", values).tolist(),
+            "startup_duty": model.of_kind("start", values).tolist(),
+            "warming": warming.tolist(),
         },
     }
 
@@ -180,7 +185,8 @@ def loop_section(loop: Mapping[str, Any]) -> Section:
     if "servo" in loop:
         own = loop["servo"]
         told.append(
-            f"kp and limit at a register of {own['register']:g} and {own['volts']:.3g} V; effort of a volt "
+            f"kp, kd and limit at a register of {own['register']:g}, {own['volts']:.3g} V and "
+            f"{own['temperature']:.3g} °C; effort of a volt at {REFERENCE:g} °C "
             f"{', '.join(f'{v:.4g}' for v in own['per_volt'])}; speed of the target "
             f"{', '.join(f'{v:.4g}' for v in own.get('target_speed', ())) or 'not limited'}"
         )

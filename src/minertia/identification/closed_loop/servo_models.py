@@ -25,13 +25,13 @@ from minertia.identification.problem.triangles import triangle
 from minertia.io.arrays import Array
 from minertia.io.schema import UNKNOWN
 
-COARSE = 5e-3  # s, of simulations that compare models
-FINE = 2.5e-3  # s, of the last fit
-SOME = 8  # iterations of a fit that is compared
+STEP = 5e-3  # s, of simulations; the last fit halves it while that changes the result
+SOME = 5  # iterations of a fit that is compared
+WARMER = 3.0  # K between runs from which a motor's temperature shows: sensors read whole degrees
 EVERY = 3  # runs of which one counts in the first iterations
 FIRST_STEPS = 5  # iterations from each of several starts
-VELOCITIES = (0.1, 0.3)  # rad/s at which Stribeck friction is tried; half its height is at 0.83 of them
-FIRST = {"IA": 0.01, "FV": 0.05, "FC": 0.1, "FCL": 0.1, "FS": 0.02, "FSL": 0.05, "CURVE": 0.5}
+VELOCITIES = (0.1, 0.15, 0.3)  # rad/s at which Stribeck friction is tried; half its height is at 0.83 of them
+FIRST = {"IA": 0.01, "FV": 0.05, "FC": 0.1, "FCL": 0.1, "FS": 0.02, "FSL": 0.2, "CURVE": 0.5, "START": 0.01}
 STARTS = (0.25, 0.5, 1.0)  # N m/V, of the effort of a volt
 STALL = 2.0  # rad/s a volt: ratio of back-EMF to the effort of a volt at the start
 
@@ -84,6 +84,12 @@ class ServoRuns:
     logs: tuple[LoopLog, ...]
     folds: tuple[tuple[int, ...], ...]
 
+    @property
+    def is_warmed(self) -> bool:
+        """Whether motors were warmer in some runs than in others, by the logs."""
+        usual = [np.median(log.supply.heat, axis=0) for log in self.logs if log.supply is not None]
+        return bool(np.ptp(usual, axis=0).max() >= WARMER)
+
     def model(self, name: str, velocity: float) -> ServoModel:
         """Servo model with a friction model of the table."""
         own, robot = MODELS[name], self.campaign.robot
@@ -94,6 +100,7 @@ class ServoRuns:
             self.campaign.command,
             load_share=UNKNOWN if own.is_directional else 0.5,
             load_curve=UNKNOWN if own.is_quadratic else 0.0,
+            warming=UNKNOWN if self.is_warmed else 0.0,
         )
         made = replace(self.campaign, effects=tuple(effects), command=command)
         return loop_model(made, min(log.period for log in self.logs))
@@ -113,7 +120,7 @@ def fit_models(runs: ServoRuns, names: Sequence[str], tell: Tell) -> Iterator[Se
 
 def _fitted(runs: ServoRuns, name: str, before: ServoFit | None) -> ServoFit:
     """Best fit of a model from several starts, with its errors in runs left out."""
-    steps = steps_of(runs.logs, COARSE)
+    steps = steps_of(runs.logs, STEP)
     tried = []
     for velocity, start in _starts(runs, name, before):
         model = runs.model(name, velocity)
@@ -210,6 +217,7 @@ def chosen_model(fits: Sequence[ServoFit]) -> ServoFit:
 
 
 def finished(runs: ServoRuns, found: ServoFit, tell: Tell) -> LoopFit:
-    """Last fit of a chosen model, with finer steps, from its optimum."""
+    """Last fit of a chosen model, with steps of the simulation that no longer matter, from its optimum."""
     tell(f"fitting {found.name} with finer steps")
-    return output_error(found.fit.model, runs.logs, found.fit.theta, steps=steps_of(runs.logs, FINE), most=SOME)
+    steps = steps_of(runs.logs, STEP)
+    return output_error(found.fit.model, runs.logs, found.fit.theta, steps=steps, halve=True, most=SOME)

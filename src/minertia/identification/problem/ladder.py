@@ -11,7 +11,7 @@ columns of one pass over the data; every trial is algebra on R factors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -157,10 +157,13 @@ def springs(robot: Robot) -> tuple[EffectSpec, ...]:
     )
 
 
-def candidates(robot: Robot, reach: Array) -> tuple[EffectSpec, ...]:
+def candidates(
+    robot: Robot, reach: Array, fractions: Mapping[str, Sequence[float]] = FRACTIONS
+) -> tuple[EffectSpec, ...]:
     """All candidate effects on every joint, for `chosen_effects`.
 
-    reach (3, n): lowest and highest position and highest speed of each coordinate.
+    reach (3, n): lowest and highest position and highest speed of each coordinate.  fractions: values of constants
+    of velocity, in parts of the highest speed.
     """
     own = springs(robot)
     found = [*(everywhere(robot, word) for word in START), *own]
@@ -169,7 +172,7 @@ def candidates(robot: Robot, reach: Array) -> tuple[EffectSpec, ...]:
         for step in LADDER:
             if step.symbol == "KS" and j in sprung:
                 continue  # the file tells
-            for value in _values(robot, step, j, reach):
+            for value in _values(robot, step, j, reach, fractions):
                 constants = {} if value is None else {step.constant: value}
                 found.append(at_joints(robot, step.word, [j], constants, _tag(value)))
     return tuple(found)
@@ -180,7 +183,9 @@ def joint_speed(robot: Robot, j: int, speeds: Array) -> float:
     return float(sum(float(speeds[c]) * abs(float(ratio)) for c, ratio in robot.shares(j)))  # type: ignore[arg-type]
 
 
-def _values(robot: Robot, step: Step, j: int, reach: Array) -> list[float | None]:
+def _values(
+    robot: Robot, step: Step, j: int, reach: Array, fractions: Mapping[str, Sequence[float]]
+) -> list[float | None]:
     """Candidate values of the constant, rounded so that they do not depend on the last digits of a log."""
     if not step.constant:
         return [None]
@@ -188,7 +193,7 @@ def _values(robot: Robot, step: Step, j: int, reach: Array) -> list[float | None
         middle = 0.5 * (reach[0] + reach[1])
         return [float(f"{sum(middle[c] * float(ratio) for c, ratio in robot.shares(j)):.2g}")]  # type: ignore[arg-type]
     fastest = joint_speed(robot, j, reach[2])
-    return [float(f"{part * fastest:.2g}") for part in FRACTIONS[step.constant] if part * fastest > 0]
+    return [float(f"{part * fastest:.2g}") for part in fractions[step.constant] if part * fastest > 0]
 
 
 def _tag(value: float | None) -> str:
@@ -310,20 +315,28 @@ class _Selection:
         self.use, self.found = use, other
 
     def _remove_single(self) -> None:
-        """Remove effects from single joints, and those that are held at zero or add power to the motion."""
+        """Remove effects from single joints, and those that are held at zero or add power to the motion.
+
+        All joints of a kind together may cost no more than one kind does: many small effects are not nothing.
+        """
         for step in LADDER[::-1]:
-            for j in self._joints(step):
-                use = self._without(step, (j,))
-                loss = self.found.likelihood - self.likelihood.likelihood(use, self.found)
+            left = TIE
+            for j in sorted(self._joints(step), key=lambda j: self._loss(step, j)):
+                use, loss = self._without(step, (j,)), self._loss(step, j)
                 (k,) = [k for k in self._places(step, j) if self.use[k]]
                 is_wrong = step.symbol == "FVC" and not self._takes_power(j, k)
-                if loss > TIE and not is_wrong:
+                if loss > left and not is_wrong:
                     continue
+                left -= max(loss, 0.0)
                 reason = POWER if is_wrong else ALIKE
                 name = self.robot.joints[j].name
                 self.tried.append(Tried("effects", f"{step.word} at {name}", self._gain(loss), False, reason))
                 self.use = use
                 self.found = self.likelihood.maximised(use, self.found, WARM)
+
+    def _loss(self, step: Step, j: int) -> float:
+        """Fall of the likelihood when an effect is removed from a joint, at the deviations in use."""
+        return self.found.likelihood - self.likelihood.likelihood(self._without(step, (j,)), self.found)
 
     def _drop(self) -> bool:
         """Drop rotor inertia from all joints if the likelihood does not fall; whether it was dropped."""

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import is_nonnegative, link_number, symbol_of
@@ -173,9 +175,7 @@ class MarginalLikelihood:
         part = self.parts[name][np.ix_(step.columns, step.columns)] * value**2
         if not np.any(part):
             return max(0.5 * value, SMALLEST)  # all its columns are held at zero
-        pull = step.P @ step.off
-        known = float(np.sum(step.P * part) - np.sum((step.P @ step.C @ step.P) * part))
-        square, freedom = value**2 * float(pull @ part @ pull), known
+        square, freedom = value**2 * float(step.pull @ part @ step.pull), float(np.sum(step.known * part))
         if name.startswith(LINKS):
             square, freedom = square + BELIEF * USUAL_ERROR**2, freedom + BELIEF
         largest = WIDE if name.startswith(LINKS) else LARGEST
@@ -198,6 +198,16 @@ class _Iterate:
     C: Array
     off: Array
     rest: Array
+
+    @cached_property
+    def pull(self) -> Array:
+        """Gradient of the prior at the posterior mode."""
+        return np.asarray(self.P @ self.off)
+
+    @cached_property
+    def known(self) -> Array:
+        """Precision of the prior times the part of each direction that the data determine."""
+        return np.asarray(self.P - self.P @ self.C @ self.P)
 
 
 def grouped(problem: Observation, values: Array, scales: Array, told: Sequence[int]) -> Groups:
@@ -267,9 +277,12 @@ def _inverse(A: Array, jitter: float) -> tuple[Array, float]:
     if not len(A):
         return np.zeros((0, 0)), 0.0
     unit = np.sqrt(np.maximum(np.diag(A), 1e-300))
-    L = np.linalg.cholesky(A / np.outer(unit, unit) + jitter * np.eye(len(A)))
-    half = np.linalg.inv(L) / unit
-    return np.asarray(half.T @ half), float(np.sum(np.log(np.diag(L) * unit)))
+    L, failed = dpotrf(A / np.outer(unit, unit) + jitter * np.eye(len(A)), lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("matrix is not positive definite")
+    half, _ = dpotri(L, lower=1)
+    inverse = np.tril(half) + np.tril(half, -1).T
+    return np.asarray(inverse / np.outer(unit, unit)), float(np.sum(np.log(np.diag(L) * unit)))
 
 
 def _bounded(A: Array, b: Array, signed: Array) -> tuple[Array, Array]:
