@@ -320,23 +320,29 @@ def point_of(data, body: int, at: tuple[float, float, float], radius: float) -> 
     return np.asarray(data.xpos[body] + data.xmat[body].reshape(3, 3) @ at - [0, 0, radius])
 
 
-def holding(model, q: np.ndarray, carried: np.ndarray, contacts) -> np.ndarray:
-    """Joint efforts (N, nu) at rest, the weight shared by the contacts that carry."""
+def holding(model, q: np.ndarray, carried: np.ndarray, contacts, *, moves: bool = False) -> np.ndarray:
+    """Joint efforts (N, nu) at rest, or of the motion, without friction; contacts that carry share what is needed."""
     import mujoco
 
-    data, found = mujoco.MjData(model), []
-    for now, parts in zip(q, carried, strict=True):
-        data.qpos[:], data.qvel[:] = now, 0.0
+    v = np.zeros((len(q), model.nv))
+    for k in range(1, len(q) - 1) if moves else ():
+        mujoco.mj_differentiatePos(model, v[k], 2 * KNOT, q[k - 1], q[k + 1])
+    a = np.gradient(v, KNOT, axis=0)
+    data, inertial, found = mujoco.MjData(model), np.zeros(model.nv), []
+    for k, parts in enumerate(carried):
+        data.qpos[:], data.qvel[:] = q[k], v[k]
         mujoco.mj_forward(model, data)
+        mujoco.mj_mulM(model, data, inertial, a[k])
+        needed = inertial + data.qfrc_bias
         rows, weights = [], []
         for (_, body, at, radius, kind), part in zip(contacts, parts, strict=True):
-            J, k = np.zeros((6, model.nv)), model.body(body).id
-            mujoco.mj_jac(model, data, J[:3], J[3:], point_of(data, k, at, radius), k)
+            J, own = np.zeros((6, model.nv)), model.body(body).id
+            mujoco.mj_jac(model, data, J[:3], J[3:], point_of(data, own, at, radius), own)
             rows.append(J if kind == "surface" else J[:3])
             weights += [part] * 3 + [0.01 * part] * 3 * (kind == "surface")
         J, D = np.concatenate(rows), np.array(weights)[:, None]
-        w = D[:, 0] * (J[:, :6] @ np.linalg.solve(J[:, :6].T @ (D * J[:, :6]), data.qfrc_bias[:6]))
-        found.append(data.qfrc_bias[6:] - J[:, 6:].T @ w)
+        w = D[:, 0] * (J[:, :6] @ np.linalg.solve(J[:, :6].T @ (D * J[:, :6]), needed[:6]))
+        found.append(needed[6:] - J[:, 6:].T @ w)
     return np.array(found)
 
 

@@ -67,6 +67,21 @@ def test_a_set_up_undoes_its_fault():
         assert tried(wrong).refit_left(setup) == pytest.approx(tried(run).refit_left(), rel=1e-3), fault
 
 
+def test_a_part_that_was_simulated_with_the_file_is_named():
+    """The robot has friction and other masses than its file; a part of its log has the efforts of the file alone."""
+    heavier = tuple(tuple(1.3 * x for x in ten) for ten in ROBOT.links)
+    real = replace(ROBOT, links=heavier, effects=({"FC": 4.0, "FV": 3.0},) * 3)
+    runs = [fourier_motion(robot, 1500, 1, duration=15.0) for robot in (real, ROBOT)]
+    measured, simulated = (noisy(run, np.random.default_rng(1), 0.003) for run in runs)
+    part = (np.arange(1500) > 600)[:, None] & (np.arange(1500) < 1000)[:, None]
+    mixed = replace(measured, tau=np.where(part, simulated.tau, measured.tau))
+    (fault,) = doubts(tried(mixed), []).faults
+    assert "% of the fitted samples" in fault and "seems to be simulated" in fault
+    assert 20 < float(fault.split(" %")[0]) < 34
+    for alike_throughout in (measured, simulated):
+        assert doubts(tried(alike_throughout), []).faults == ()
+
+
 def test_gravity_is_found_by_its_vector():
     run = motion()
     _, found = tried(run).inertia_and_gravity()

@@ -238,6 +238,9 @@ def test_a_joint_that_hardly_moved_is_a_limit_and_the_others_decide():
     assert "on 1 validation log the residual is 2 % of the effort" in found.reasons
     assert "these figures exclude j2" in found.reasons
     assert verdict(replace(evidence, unmoved={"j1": 5.0})).grade == "not good"
+    usable = replace(evidence, unseen=(residuals(0.04, (0.02, 0.57)),))
+    assert verdict(usable).grade == "usable" and "hardly moved" not in str(verdict(usable).limits)
+    assert "hardly moved" in verdict(replace(usable, unmoved={"j2": 5.0})).limits[0].what
     assert verdict(replace(evidence, unmoved={"j1": 5.0, "j2": 5.0})).grade == "not good"
     assert verdict(replace(evidence, unmoved={"j2": 5.0}, faults=("units",))).grade == "not good"
 

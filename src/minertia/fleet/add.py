@@ -24,6 +24,7 @@ from minertia.fleet.record import day_of, record_of
 from minertia.fleet.robot_type import RobotType
 from minertia.fleet.sources import LogContent, LogSource, opened
 from minertia.fleet.store import EVIDENCE, EvidenceStore, day_name
+from minertia.identification.campaigns.sensed import sensed_blocks
 from minertia.identification.logs.columns import MARKS
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import column_names, iter_blocks
@@ -174,7 +175,10 @@ def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: Eviden
             return AddedLog(url, robot, NEW, content.digest, row, content.starts)
 
         def blocks() -> Iterator[Recording]:
-            return _named(iter_blocks(content.path, type.robot, columns, rows=BLOCK), url)
+            found = iter_blocks(content.path, type.robot, columns, rows=BLOCK)
+            if type.sensors:
+                found = sensed_blocks(found, type.robot, type.sensors, columns, content.path, BLOCK)
+            return _named(found, url)
 
         try:
             found = gathered(blocks, type.column_set, type.filter, coarse=kind == "triangles")

@@ -31,6 +31,7 @@ from minertia.io.resources import one_thread
 from minertia.robot.effect import Effect, JointState
 from minertia.robot.effects import TABLE
 from minertia.robot.formats.dh.write import toml_text
+from minertia.robot.parameters import BIAS_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
 UNSEEN = 1e-12  # of a column's largest entry: less than that an effort does not see
@@ -105,15 +106,14 @@ class ColumnSet:
 
     @cached_property
     def layout(self) -> EvidenceLayout:
-        """Names of all columns, and the columns of each effort: effects of its coordinate, then inertial columns."""
+        """Names of all columns, and the columns of each effort: its effects or bias, then inertial columns."""
         numbers = [j + 1 for j in self.robot.independent]
-        mine = [f"{column.symbol}{j}{column.tag}" for j in numbers for column in self.own]
-        width = len(self.own)
-        seen = tuple(
-            (*range(i * width, (i + 1) * width), *(len(mine) + k for k in inertial))
-            for i, inertial in enumerate(self.seen)
-        )
-        return EvidenceLayout((*mine, *self.model.names), self.robot.coordinate_names, seen)
+        mine = [[f"{column.symbol}{j}{column.tag}" for column in self.own] for j in numbers]
+        mine += [[name] for name in bias_names(self.robot)]
+        names, seen = [name for own in mine for name in own], []
+        for own, inertial in zip(mine, self.seen, strict=True):
+            seen.append((*(names.index(name) for name in own), *(len(names) + k for k in inertial)))
+        return EvidenceLayout((*names, *self.model.names), self.model.row_names, tuple(seen))
 
     @cached_property
     def digest(self) -> str:
@@ -140,23 +140,26 @@ class ColumnSet:
         temperature: Array | None,
         direction: Array | None = None,
     ) -> tuple[list[Array], NDArray[np.bool_]]:
-        """Rows [columns | effort] of each effort, (N, k_i), and a mask (N, n) of the joints that move.
+        """Rows [columns | effort] of each effort, (N, k_i), and a mask (N, efforts) of the nonzero ones.
 
-        Rows are zero where the joint is at rest.  state: q, qd, qdd (N, n).  temperature (N, n): joint
+        Rows of joints are zero where the joint is at rest.  state: q, qd, qdd (N, n).  temperature (N, n): joint
         temperatures [degC], None if not logged; their columns are then zero.  direction (N, n): direction of
         motion, filtered like the efforts (`Motion.direction`); None: the sign of qd.
         """
         q, qd, qdd = state
         Y = self.model.columns(q, qd, qdd, samples=MANY)
-        joints, width = JointState(q, qd, qdd, Y @ self.reference, temperature, direction), len(self.own)
-        moves = np.abs(qd) >= self.rest
-        found = [np.empty((len(q), width + len(inertial) + 1)) for inertial in self.seen]
+        n, width = self.robot.n, len(self.own)
+        joints = JointState(q, qd, qdd, Y[:, :n] @ self.reference, temperature, direction)
+        moves = np.ones((len(q), len(self.seen)), bool)
+        moves[:, :n] = np.abs(qd) >= self.rest
+        widths = [width] * n + [1] * (len(self.seen) - n)
+        found = [np.ones((len(q), k + len(own) + 1)) for k, own in zip(widths, self.seen, strict=True)]
         for k, column in enumerate(self.own):
             values = np.broadcast_to(np.asarray(column.effect.shape(joints, column.constants), float), q.shape)
-            for i, rows in enumerate(found):
+            for i, rows in enumerate(found[:n]):
                 rows[:, k] = values[:, i]
         for i, (rows, inertial) in enumerate(zip(found, self.seen, strict=True)):
-            rows[:, width:-1] = Y[:, i, list(inertial)]
+            rows[:, widths[i] : -1] = Y[:, i, list(inertial)]
             rows[:, -1] = tau[:, i]
             if not moves[:, i].all():
                 rows[~moves[:, i]] = 0.0
@@ -175,12 +178,35 @@ def column_set(
             f"'{robot.name}' has a floating base, whose efforts are not contained in joint logs; "
             "read the robot with a fixed base"
         )
-    model, origin = linear_model(robot, ("IA",)), reference or robot
+    model, origin = _without_biases(linear_model(robot, ("IA",))), reference or robot
     try:
         values = replace(model, robot=origin).nominal()
     except MissingParameters:
         values = np.zeros(model.count)
-    return ColumnSet(model, values, temperature, rest, own_columns(temperature), _seen(model), toml_text(origin))
+    return ColumnSet(
+        model, values, temperature, rest, own_columns(temperature), _seen(model), toml_text(origin.without_sensors)
+    )
+
+
+def bias_names(robot: Robot) -> tuple[str, ...]:
+    """Names of the biases of all efforts of sensors."""
+    return tuple(
+        full_name(symbol, robot.n_joints + 1 + k) for k in range(len(robot.sensors)) for symbol in BIAS_SYMBOLS
+    )
+
+
+def _without_biases(model: LinearModel) -> LinearModel:
+    """Model of the inertial unknowns; biases of sensors are columns of their own efforts."""
+    keep = [k for k, name in enumerate(model.names) if name not in bias_names(model.robot)]
+    if len(keep) == model.count:
+        return model
+    return replace(
+        model,
+        names=tuple(model.names[k] for k in keep),
+        K=model.K[keep],
+        kept=tuple(model.kept[k] for k in keep),
+        reference=model.reference[keep],
+    )
 
 
 def _seen(model: LinearModel) -> tuple[tuple[int, ...], ...]:

@@ -50,7 +50,7 @@ class Head:
         """
         for names, R, H, rest in zip(self.names, self.R, self.H, self.rest, strict=True):
             alive = np.all(np.einsum("dii->di", R) != 0, axis=1)
-            if names and alive.any():
+            if names and rest and alive.any():
                 inv = np.linalg.inv(R[alive])
                 flat = H[alive][:, :, :-1].reshape(-1, len(rest))
                 yield names, np.swapaxes(inv, 0, 1).reshape(len(names), -1) @ flat / len(inv), rest

@@ -113,7 +113,15 @@ class _FleetReader:
         columns = parse_columns(table.table("columns"), table.table("drive"))
         try:
             return RobotType(
-                name, robot, columns, given.filter, self._robot(table, "reference"), given.temperature, given.rest, zone
+                name,
+                robot,
+                columns,
+                given.filter,
+                self._robot(table, "reference"),
+                given.temperature,
+                given.rest,
+                zone,
+                given.sensors,
             )
         except MinertiaError as err:
             raise table.fail(str(err)) from None

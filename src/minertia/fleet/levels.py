@@ -26,6 +26,7 @@ from minertia.identification.problem.triangles import upright
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, ShapeError
 from minertia.io.resources import one_thread
+from minertia.robot.parameters import BIAS_SYMBOLS
 
 # families that wear scales as wholes
 VISCOUS = tuple(symbol for symbol, effect in FLEET.items() if effect.is_viscous)
@@ -52,8 +53,8 @@ class Levels:
     @classmethod
     def of(cls, layout: EvidenceLayout, symbols: Sequence[str] | None = None, load: Array | None = None) -> Levels:
         """Assign columns to levels by their symbols; symbols: effects to use, default: all."""
-        own = [n for n in layout.names if symbol_of(n) in (*DAY, *ROBOT)]
-        wanted = own if symbols is None else [n for n in own if symbol_of(n) in symbols]
+        own = [n for n in layout.names if symbol_of(n) in (*DAY, *ROBOT, *BIAS_SYMBOLS)]
+        wanted = own if symbols is None else [n for n in own if symbol_of(n) in (*symbols, *BIAS_SYMBOLS)]
         inertial = tuple(n for n in layout.names if n not in own)
         if load is not None:
             load = np.asarray(load, float).reshape(len(load), -1)
@@ -61,7 +62,7 @@ class Levels:
                 raise ShapeError(
                     f"a payload must be {len(inertial)} numbers, one for each inertial column, not {len(load)}"
                 )
-        day = tuple(n for n in wanted if symbol_of(n) in DAY)
+        day = tuple(n for n in wanted if symbol_of(n) in (*DAY, *BIAS_SYMBOLS))
         return cls(day, tuple(n for n in wanted if n not in day), inertial, load)
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from minertia.identification.campaigns.options import SensorOptions
 from minertia.identification.signals.options import Filter
 from minertia.io.schema import Declared, option
 
@@ -49,6 +50,13 @@ class TypeEntries(Declared):
     )
     filter: Filter = option(
         factory=Filter, help="Filter, as in campaigns; its `cutoff_hz` is required.", otherwise="required"
+    )
+    sensors: tuple[SensorOptions, ...] = option(
+        (),
+        "Force/torque sensors and force plates, as in campaigns: tables `[[types.NAME.sensor]]`. Their biases are free "
+        "on each day.",
+        key="sensor",
+        otherwise="none",
     )
     columns: Mapping[str, Any] = option(factory=dict, help="Columns of the logs, as in campaigns.", otherwise="by name")
     drive: Mapping[str, Any] = option(factory=dict, help="Drive of the robot, as in campaigns.", otherwise="none")

@@ -272,7 +272,7 @@ def _digest(rows: Sequence[IndexRow]) -> str:
 def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
     """Merge all records of one robot on one day."""
     evidence = day_evidence([DayLog(r.first, r.content, r.evidence) for r in records])
-    joints = len(evidence.layout.efforts)
+    joints = len(records[0].positions)
     warm = [(r.temperature, r.samples) for r in records if len(r.temperature) == joints]
     mean = np.average([t for t, _ in warm], axis=0, weights=[n for _, n in warm]) if warm else np.full(joints, np.nan)
     counts = sum(np.concatenate([r.positions, r.speeds]).astype(float) for r in records)
@@ -364,9 +364,12 @@ def stream_type(stored: StoredType) -> StreamType:
 def load_directions(model: LinearModel) -> Array | None:
     """Change of the inertial unknowns due to 1 kg at the last link's frame, and to first moments of 1 kg m.
 
-    Linearly dependent changes are omitted; None if the mass is unidentifiable.
+    A sensor in the last link carries the load.  Linearly dependent changes are omitted; None if the mass is
+    unidentifiable.
     """
-    link = model.robot.tip + 1
+    robot = model.robot
+    carrying = [robot.n_joints + 1 + k for k, one in enumerate(robot.sensors) if one.joint == robot.tip]
+    link = carrying[-1] if carrying else robot.tip + 1
     found = np.stack([model.values({full_name(symbol, link): 1.0}) for symbol in ("M", "MX", "MY", "MZ")], axis=1)
     if not np.any(found[:, 0]):
         return None

@@ -178,7 +178,7 @@ def record_of(
 
 def _remarks(found: Gathered, unexplained: Array, type: RobotType) -> tuple[str, ...]:
     """Notes on the log for users of the record."""
-    told, joints = found.told, type.robot.coordinate_names
+    told, joints = found.told, found.evidence.layout.efforts
     said = []
     if told.gaps:
         said.append(f"{told.gaps} gap{'s' * (told.gaps > 1)} in time: both sides of a gap were filtered separately")

@@ -43,7 +43,7 @@ def robot_model(stored: StoredType, fit: FleetFit, robot: str) -> IdentifiedMode
     own, kind = fit.robots[robot], stored.type
     linear = linear_model(kind.robot, _effects(stored, fit))
     beta, covariance = _values(linear, kind.column_set.model, fit, own)
-    campaign = Campaign(kind.robot, columns=kind.columns, filter=kind.filter)
+    campaign = Campaign(kind.robot, columns=kind.columns, filter=kind.filter, sensors=kind.sensors)
     evidence = {
         "estimator": "fleet",
         "fleet": {

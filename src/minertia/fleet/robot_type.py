@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from minertia.fleet.columns import ColumnSet, column_set, digest_of, kinematics_text
 from minertia.fleet.options import FleetEntries, TypeEntries
+from minertia.identification.campaigns.options import SensorOptions
+from minertia.identification.campaigns.sensed import precise, sensed_robot
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.signals.filtering import EDGE, OVERSAMPLING
 from minertia.identification.signals.options import Filter
@@ -27,7 +29,8 @@ class RobotType:
     columns: signal columns of its logs, units and drive gains.  filter: filter of the signals, with a given
     cut-off.  reference: robot whose inertial parameters give the load of load-dependent friction; None for
     the robot itself.  temperature [degC]: reference temperature of friction.  rest [rad/s or m/s]: speed
-    below which a joint counts as at rest.  zone: time zone of the calendar days.
+    below which a joint counts as at rest.  zone: time zone of the calendar days.  sensors: force/torque sensors,
+    whose wrenches are logged beside the joints.
     """
 
     name: str
@@ -38,6 +41,7 @@ class RobotType:
     temperature: float = like(TypeEntries, "temperature")
     rest: float = like(TypeEntries, "rest")
     zone: str = FleetEntries().zone
+    sensors: tuple[SensorOptions, ...] = ()
 
     def __post_init__(self) -> None:
         try:
@@ -47,6 +51,12 @@ class RobotType:
                 f"the time zone '{self.zone[:60]}' of the type '{self.name}' is unknown; write it as Europe/Berlin"
             ) from None
         object.__setattr__(self, "filter", stated_filter(self.filter, self.name))
+        if self.sensors:
+            object.__setattr__(self, "filter", precise(self.filter))
+            for name in ("robot", "reference"):
+                robot = getattr(self, name)
+                if robot is not None:
+                    object.__setattr__(self, name, sensed_robot(robot, self.sensors))
 
     def __repr__(self) -> str:
         return f"<RobotType '{clipped(self.name, 40)}' of '{clipped(self.robot.name, 40)}', zone {self.zone}>"
@@ -64,6 +74,8 @@ class RobotType:
     def hashes(self) -> dict[str, str]:
         """Hash of each part that a record depends on."""
         units = {k: v for k, v in asdict(self.columns).items() if k != "found"}
+        if self.sensors:
+            units["sensors"] = [asdict(one) for one in self.sensors]
         return {
             "kinematics": digest_of(kinematics_text(self.robot)),
             "columns": self.column_set.digest,

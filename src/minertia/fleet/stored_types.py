@@ -13,9 +13,11 @@ from minertia.fleet.robot_type import RobotType
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.read import recorded_campaign
 from minertia.identification.campaigns.record import campaign_record
+from minertia.identification.model import frames_table
 from minertia.io.documents import DocumentError, toml_document
 from minertia.robot.files import parse_robot
 from minertia.robot.formats.dh.write import toml_text
+from minertia.robot.identified import with_frames
 
 FORMAT = 1
 
@@ -32,7 +34,7 @@ class StoredType:
     @property
     def n(self) -> int:
         """Number of coordinates."""
-        return len(self.layout.efforts)
+        return self.type.robot.n
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class StoredFleet:
 
 def type_text(own: RobotType, key: str, kind: str) -> str:
     """Complete TOML text of a type, so that records can be interpreted without its source files."""
-    record = campaign_record(Campaign(own.robot, columns=own.columns, filter=own.filter))
+    record = campaign_record(Campaign(own.robot, columns=own.columns, filter=own.filter, sensors=own.sensors))
     layout = own.column_set.layout
     document = {
         "format": FORMAT,
@@ -58,9 +60,10 @@ def type_text(own: RobotType, key: str, kind: str) -> str:
         "filter": record["filter"],
         "columns": record["columns"],
         "drive": record["drive"],
+        **({"sensors": record["sensors"], "frames": frames_table(own.robot)} if own.sensors else {}),
         "layout": {"names": layout.names, "efforts": layout.efforts, "seen": [list(s) for s in layout.seen]},
-        "robot": toml_text(own.robot),
-        **({} if own.reference is None else {"reference": toml_text(own.reference)}),
+        "robot": toml_text(own.robot.without_sensors),
+        **({} if own.reference is None else {"reference": toml_text(own.reference.without_sensors)}),
     }
     return tomli_w.dumps(document)
 
@@ -69,7 +72,7 @@ def parsed_type(text: str, source: str) -> StoredType:
     """Parse a text written by `type_text`; source: its name in errors."""
     try:
         said = toml_document(text)
-        robot = parse_robot(said["robot"], source)
+        robot = with_frames(parse_robot(said["robot"], source), said.get("frames", {}))
         reference = parse_robot(said["reference"], source) if "reference" in said else None
         settings = recorded_campaign(robot, said)
         own = RobotType(
@@ -81,6 +84,7 @@ def parsed_type(text: str, source: str) -> StoredType:
             said["temperature"],
             said["rest"],
             said["zone"],
+            tuple(settings.sensors),
         )
         layout = said["layout"]
         seen = tuple(tuple(part) for part in layout["seen"])

@@ -31,6 +31,7 @@ from minertia.fleet.robot_day import RobotDay
 from minertia.identification.problem.linear import symbol_of
 from minertia.io.arrays import Array
 from minertia.io.resources import one_thread
+from minertia.robot.parameters import BIAS_SYMBOLS
 
 LEARNING = DriftOptions().learning  # days with logs
 FEWEST_LEARNT = 10  # of them from which on a robot tells others what is usual
@@ -313,8 +314,17 @@ def robot_basis(
     if inflation is None:
         return replace(start, reasons=((None, "its records contain no time blocks"),))
     own = replace(start, inflation=inflation)
-    reasons = ((name, _why_not(j, design, fit, own, warm)) for j, name in enumerate(design.joints))
+    reasons = ((name, _why_not(j, design, fit, own, warm)) for j, name in _with_friction(learnt.layout))
     return replace(own, reasons=tuple((name, why) for name, why in reasons if why))
+
+
+def _with_friction(layout: EvidenceLayout) -> list[tuple[int, str]]:
+    """Indices and names of the efforts of joints; sensors have no friction."""
+    return [
+        (j, name)
+        for j, (name, seen) in enumerate(zip(layout.efforts, layout.seen, strict=True))
+        if any(symbol_of(layout.names[c]) in VISCOUS for c in seen)
+    ]
 
 
 def _basis(window: tuple[int, int], learnt: Learnt, values: RobotValues, warm: Array) -> RobotBasis:
@@ -373,7 +383,9 @@ def robot_streams(
         fit = _day_fits(design)
         missing = {joint for joint, _ in basis.reasons}
         streams = [
-            _joint_stream(robot, j, design, fit, basis, warm) for j, name in enumerate(joints) if name not in missing
+            _joint_stream(robot, j, design, fit, basis, warm)
+            for j, name in _with_friction(learnt.layout)
+            if name not in missing
         ]
         if design.loads:
             streams.append(_load_stream(robot, design, fit, basis, warm, kind))
@@ -428,7 +440,7 @@ def _families(titles: Sequence[str], known: Mapping[str, float], levels: Levels)
             M[k, 0] = known[name]
         elif symbol in DRY:
             M[k, 1] = known[name]
-        elif symbol == "OFF":
+        elif symbol == "OFF" or symbol in BIAS_SYMBOLS:
             M[k, 2] = 1.0
         else:
             taken[k] = known[name]

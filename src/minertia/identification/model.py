@@ -363,14 +363,14 @@ def model_text(model: Model) -> str:
         "evidence": dict(model.evidence),
         "campaign": dict(model.campaign),
         **({"made_of": [dict(file) for file in model.made_of]} if model.made_of else {}),
-        "frames": _frames(model.nominal),
+        "frames": frames_table(model.nominal),
         **calibration_table(model.nominal),
         "robot": toml_document(toml_text(model.nominal)),
     }
     return tomli_w.dumps(_plain(document))
 
 
-def _frames(robot: Robot) -> dict[str, Any]:
+def frames_table(robot: Robot) -> dict[str, Any]:
     """Frames of the robot file in which payloads are given, as TOML robots contain joint frames only."""
 
     def flat(pose: Pose) -> list[float]:

@@ -86,7 +86,7 @@ def check_format(document: Mapping[str, Any], source: str) -> None:
 def nominal_robot(document: Mapping[str, Any], source: str, options: ReadOptions) -> Robot:
     """Robot of a model file before identification."""
     robot = parse_toml(tomli_w.dumps(document["robot"]), source, options)
-    framed = _with_frames(robot, document.get("frames", {}))
+    framed = with_frames(robot, document.get("frames", {}))
     return framed if CALIBRATED not in document else _calibrated(framed, document[CALIBRATED])
 
 
@@ -258,7 +258,7 @@ def _loop_notes(loop: Mapping[str, Any]) -> list[Note]:
     return [Note("warning", LOOP, text) for text in found]
 
 
-def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
+def with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
     """Robot with the frames of its original file, for payloads; robots in TOML have only joint frames."""
     own = frames.get("links", ())
     joints = tuple(replace(j, file_frame=_pose(v)) for j, v in zip(robot.joints, own, strict=False))

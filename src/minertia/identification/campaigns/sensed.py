@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from minertia.dynamics.model import forward_kinematics
 from minertia.identification.campaigns.options import MOMENTS, SensorOptions
+from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import open_log
 from minertia.identification.logs.recording import Recording
@@ -74,15 +75,51 @@ def with_sensed(
     tool: load on the sensors; efforts of sensors with another load are zero.
     """
     log = open_log(file, columns, robot)
+    named = _columns_of(log, sensors, file)
+    blocks = list(log.blocks(frozenset(name for own in named for name in own), ROWS))
+    return _with_wrenches(recording, robot, sensors, [_wrench(blocks, own) for own in named], file, tool)
+
+
+def sensed_blocks(
+    recordings: Iterable[Recording],
+    robot: Robot,
+    sensors: Sequence[SensorOptions],
+    columns: ColumnMap,
+    file: Path,
+    rows: int,
+) -> Iterator[Recording]:
+    """Blocks of `rows` samples of a recording of joints, each with the wrenches of sensors from the same file."""
+    log = open_log(file, columns, robot)
+    named = _columns_of(log, sensors, file)
+    blocks = log.blocks(frozenset(name for own in named for name in own), rows)
+    for recording, block in zip(recordings, blocks, strict=True):
+        yield _with_wrenches(recording, robot, sensors, [_wrench([block], own) for own in named], file)
+
+
+def _columns_of(log: LogFile, sensors: Sequence[SensorOptions], file: Path) -> list[tuple[str, ...]]:
+    """Columns of the wrench of each sensor."""
     known = log.names()
-    named = [_names(one, known, len(sensors), file) for one in sensors]
-    wanted = frozenset(name for own in named for name in own)
-    blocks = list(log.blocks(wanted, ROWS))
+    return [_names(one, known, len(sensors), file) for one in sensors]
+
+
+def _wrench(blocks: Sequence[Block], names: Sequence[str]) -> Array:
+    """Wrench (N, 6) as logged."""
+    return np.column_stack([np.concatenate([block.columns[name] for block in blocks]) for name in names])
+
+
+def _with_wrenches(
+    recording: Recording,
+    robot: Robot,
+    sensors: Sequence[SensorOptions],
+    wrenches: Sequence[Array],
+    file: Path,
+    tool: str = "",
+) -> Recording:
+    """Recording with the logged wrenches (N, 6) of sensors as efforts."""
     found = np.zeros((len(recording), 6 * len(robot.sensors)))
-    for one, own in zip(sensors, named, strict=True):
+    for one, wrench in zip(sensors, wrenches, strict=True):
         k = [each.name for each in robot.sensors].index(_full_name(one, tool))
         place = robot.sensors[k]
-        wrench = np.column_stack([np.concatenate([block.columns[name] for block in blocks]) for name in own])
         if len(wrench) != len(recording):
             raise RecordingError(
                 f"the columns of sensor '{place.name}' and of the joints differ in length; repair the malformed rows",

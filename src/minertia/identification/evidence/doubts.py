@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.changed import tool_beside
 from minertia.identification.evidence.novelty import alike, of_motion, other_combinations
@@ -43,7 +44,7 @@ def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
         return Doubts(not_judged=(NOTHING_TRIED,))
     found = suspicions(trial)
     unexplained = None if found else _unlike_its_weight(trial) or _contradiction(trial)
-    faults = [unexplained, _beyond_limits(trial), _moves_alike(trial, unseen)]
+    faults = [_simulated_part(trial) or unexplained, _beyond_limits(trial), _moves_alike(trial, unseen)]
     return Doubts(found, tuple(f for f in faults if f is not None), _not_judged(trial))
 
 
@@ -79,6 +80,33 @@ def _is_tool(trial: Trial, j: int, more: float) -> bool:
         return False
     tool = tool_beside(trial, j)
     return tool is not None and tool.explains(more)
+
+
+def _simulated_part(trial: Trial) -> str | None:
+    """Message on parts of the logs whose efforts are those of the robot file alone, while those of others are not."""
+    if not trial.has_masses:
+        return None
+    tau, joints = trial.tau(), list(trial.joints)
+    rests = [
+        tau - np.asarray(inverse_dynamics(robot, trial.q, trial.qd, trial.qdd)) for robot in (trial.bare, trial.robot)
+    ]
+    left, speed = np.zeros((2, len(trial.parts)))
+    for k, part in enumerate(trial.parts):
+        sizes = np.maximum(np.std(tau[part], axis=0), at.AS_FAST * trial.sizes)
+        own = [np.mean((rest[part] / np.maximum(sizes, 1e-300))[:, joints] ** 2) for rest in rests]
+        left[k], speed[k] = np.sqrt(min(own)), np.sqrt(np.mean(trial.qd[part] ** 2))
+    is_file = left < at.SIMULATED
+    if not is_file.any() or is_file.all():
+        return None
+    less = np.median(left[~is_file]) < at.NOT_SIMULATED * np.median(left[is_file])
+    if less or np.median(speed[is_file]) < at.AS_FAST * np.median(speed[~is_file]):
+        return None
+    return (
+        f"{100 * is_file.mean():.2g} % of the fitted samples have the efforts that the robot file alone predicts "
+        f"(relative residual {100 * np.median(left[is_file]):.2g} %, of the others "
+        f"{100 * np.median(left[~is_file]):.2g} %): this part seems to be simulated, not measured; "
+        "remove it"
+    )
 
 
 def _contradiction(trial: Trial) -> str | None:

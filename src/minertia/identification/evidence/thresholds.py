@@ -66,6 +66,11 @@ OTHER_PACE = 1.05  # the same where fits tell it
 OTHER_LENGTHS = 1.1  # of all lengths, either way: files of one family differ by more, and calibrated ones by far less
 OTHER_RATIO = 1.05  # of a joint's position, either way
 
+# parts of logs that were simulated with the robot file: what the file alone, without a fit, leaves of the efforts
+SIMULATED = 0.15  # of the varying effort: a simulation is repeated with accelerations from noisy positions
+NOT_SIMULATED = 4.0  # times that, of the other parts: where they are alike, the file is right
+AS_FAST = 0.5  # speed and varying effort over those of the others: slow motion shows gravity, which files know better
+
 # what a motion shows of the file's masses
 NOTICEABLE = 0.1  # of a joint's varying effort
 SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it

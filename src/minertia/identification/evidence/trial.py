@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ BLOCKS = 2  # of a log in blocks that are looked at
 LONGEST_DELAY = 0.4  # s
 SLOW = (0.02, 0.15)  # of the highest speed: below the one Coulomb friction turns round, sharply or smoothly
 TOGETHER = 64  # set-ups that go through the recursion together
+PART = 40  # rows of a part of a log
 FEWEST = 40  # samples below which nothing is tried
 GAINS = np.geomspace(0.25, 4.0, 25)  # of one joint's effort that are tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
@@ -168,6 +169,16 @@ class Trial:
     def tau(self, setup: Setup = AS_STATED) -> Array:
         """Efforts of all coordinates, with the delay of a set-up compensated."""
         return np.concatenate([track.efforts(setup) for track in self.tracks])
+
+    @cached_property
+    def parts(self) -> list[slice]:
+        """Parts of the logs that follow each other, of some rows each."""
+        found, start = [], 0
+        for track in self.tracks:
+            ends = start + np.linspace(0, len(track.q), max(len(track.q) // PART, 1) + 1).astype(int)
+            found += [slice(int(a), int(b)) for a, b in pairwise(ends)]
+            start = int(ends[-1])
+        return found
 
     @cached_property
     def tried(self) -> tuple[int, ...]:

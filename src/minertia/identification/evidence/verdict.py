@@ -114,7 +114,7 @@ def verdict(evidence: Evidence) -> Verdict:
     """
     found = _verdict(evidence)
     joints = [k for k, joint in enumerate(evidence.training.joints) if joint not in evidence.unmoved]
-    if found.grade != "not good" or evidence.suspicions or evidence.faults or not evidence.unmoved or not joints:
+    if found.grade == "good" or evidence.suspicions or evidence.faults or not evidence.unmoved or not joints:
         return found
     moved = replace(
         evidence,
