@@ -333,6 +333,7 @@ export interface CodeView {
   tested: string;
   notes: string[];
   effects: Record<string, number>;
+  units?: Record<string, string>; // of the effects
   hash: string;
   live?: LiveModel | { why: string };
 }

@@ -30,8 +30,8 @@ def _compiler() -> str:
     """Path of clang, with a WebAssembly linker installed; `CompilerMissing` says what to install."""
     clang, linker = shutil.which("clang"), shutil.which("wasm-ld")
     if clang is None or linker is None:
-        missing = " and ".join(name for name, found in (("clang", clang), ("wasm-ld (lld)", linker)) if found is None)
-        raise CompilerMissing(f"the model cannot run in the page: {missing} is not installed; apt install clang lld")
+        missing = " or ".join(name for name, found in (("clang", clang), ("wasm-ld (lld)", linker)) if found is None)
+        raise CompilerMissing(f"the model cannot run in the page: there is no {missing}; apt install clang lld")
     return clang
 
 

@@ -360,6 +360,7 @@ def _excite(work: JobWork, asked: ExciteJob) -> tuple[dict[str, Any], str]:
 def _generate(work: JobWork, asked: GenerateJob) -> tuple[dict[str, Any], str]:
     from minertia.codegen.generate import generate
     from minertia.codegen.kernels.build import CompilerMissing
+    from minertia.report.tables import unit_of
     from minertia.simulation.compiled import tested_code
 
     robot, target = work.robot(asked.model), asked.code.target
@@ -383,7 +384,8 @@ def _generate(work: JobWork, asked: GenerateJob) -> tuple[dict[str, Any], str]:
     files = [{"name": p.relative_to(work.out / "code").as_posix(), "bytes": p.stat().st_size} for p in made.files]
     counts = {name: dict(count) for name, count in made.counts.items()}
     view = {"robot": robot.name, "target": target, "files": files, "counts": counts, "grade": grade, "tested": tested,
-            "notes": list(made.notes), "effects": dict(made.effects), "hash": made.hash, "live": live}  # fmt: skip
+            "notes": list(made.notes), "effects": dict(made.effects), "hash": made.hash, "live": live,
+            "units": {name: unit_of(robot, name) for name in made.effects}}  # fmt: skip
     return view, f"{len(files)} files; {tested}"
 
 

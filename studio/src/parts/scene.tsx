@@ -48,7 +48,7 @@ export const PRESETS: Record<string, Vector3> = {
 
 const UP = new Vector3(0, 1, 0);
 const REST = 300; // ms without a change before a picture is drawn finely
-const MANY = 20; // joints from which round shapes have fewer edges, so that a picture has no more of them
+const MANY = 12; // joints from which round shapes have fewer edges, so that a picture has no more of them
 const GLASS = 0.28; // opacity of transparent shapes
 const FILLED = 0.92; // part of the picture that the robot may fill
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
@@ -149,7 +149,7 @@ class View {
     const material = this.material(null), owners = this.links.map(({ joint }) => joint);
     material.color.set("#fff"); // each copy has its own colour
     this.tubes = this.copies(new CylinderGeometry(1, 1, 1, this.edges(28), 1, true), material, owners);
-    this.balls = this.copies(new SphereGeometry(1, this.edges(24), this.edges(16)), material, owners.flatMap((joint) => [joint, joint]));
+    this.balls = this.copies(new SphereGeometry(1, this.edges(24), this.edges(16, 4)), material, owners.flatMap((joint) => [joint, joint]));
     this.triads = new LineSegments(new BufferGeometry(), new LineBasicMaterial({ vertexColors: true, depthTest: false }));
     this.build();
   }
@@ -177,8 +177,8 @@ class View {
   }
 
   /** Edges of a round shape; fewer on robots of many joints, whose links are small. */
-  edges(usual: number): number {
-    return Math.max(6, Math.round(usual * Math.min(1, MANY / this.robot.joints.length)));
+  edges(usual: number, least = 6): number {
+    return Math.max(least, Math.round(usual * Math.min(1, MANY / this.robot.joints.length)));
   }
 
   build() {

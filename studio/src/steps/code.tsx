@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { listFiles } from "../api";
 import { type GenerateSettings, JOBS, TARGETS } from "../options";
-import { Archive, bytes, Empty, JobLine, Panel, Scroll, SelectField, shown, Stale } from "../parts/bits";
+import { Archive, bytes, Empty, JobLine, Panel, Scroll, SelectField, shown, Stale, units } from "../parts/bits";
 import { Live } from "../parts/live";
 import { JobFields } from "../parts/options";
 import { latest, modelChoices, newest, useAsked, useRobotView, useStudio, useView } from "../studio";
@@ -99,7 +99,7 @@ function Made({ view, job }: { view: CodeView; job: Job }) {
         <p className="soft">
           Effects in the code:{" "}
           {Object.entries(view.effects)
-            .map(([effect, value]) => `${effect} = ${shown(value, 3)}`)
+            .map(([effect, value]) => `${effect} = ${shown(value, 3)} ${units(view.units?.[effect] ?? "")}`.trim())
             .join(", ") || "none"}
         </p>
         {view.notes.map((note) => (
