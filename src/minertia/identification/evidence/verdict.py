@@ -114,7 +114,8 @@ def verdict(evidence: Evidence) -> Verdict:
     """
     found = _verdict(evidence)
     joints = [k for k, joint in enumerate(evidence.training.joints) if joint not in evidence.unmoved]
-    if found.grade == "good" or evidence.suspicions or evidence.faults or not evidence.unmoved or not joints:
+    is_theirs = found.grade == "not good" or any(limit.joint in evidence.unmoved for limit in found.limits)
+    if not is_theirs or evidence.suspicions or evidence.faults or not evidence.unmoved or not joints:
         return found
     moved = replace(
         evidence,
