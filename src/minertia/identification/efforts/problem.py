@@ -40,9 +40,8 @@ from minertia.robot.robot import Note, Robot
 
 Array = NDArray[np.float64]
 GAINS = (
-    "Gain: reduction of the error over the option in use when it was tried. The error is the residual of short fits "
-    "for the cut-off, that of held-out folds and of decoupled motion for effects, and that of held-out folds for the "
-    "estimator"
+    "Gain: relative reduction of the error. For the cut-off it is the residual of short fits, over that of the initial "
+    "cut-off; for effects the error of predictions that the marginal likelihood implies, over that without the effect"
 )
 
 
