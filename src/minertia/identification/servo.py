@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.audits.values import without_misread
-from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
-from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, silent
 from minertia.identification.closed_loop.fit import moved, output_error
 from minertia.identification.closed_loop.found import LoopFit
+from minertia.identification.closed_loop.judge import evidence_beside, finest_step, position_residuals
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.problem import CommandProblem
-from minertia.identification.closed_loop.record import loop_record
 from minertia.identification.closed_loop.servo_models import (
     FIRST_STEPS,
     MODELS,
@@ -32,115 +28,132 @@ from minertia.identification.closed_loop.servo_models import (
     chosen_model,
     finished,
     fit_models,
+    left_out_values,
     steps_of,
 )
 from minertia.identification.closed_loop.simulate import simulated
-from minertia.identification.evidence.intervals import NORMAL
-from minertia.identification.loads.load import Load
+from minertia.identification.closed_loop.solve import servo_estimate
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.residuals import Residuals, pooled
+from minertia.identification.identify import judge
+from minertia.identification.kind import Section
 from minertia.identification.logs.recording import Recording
+from minertia.identification.model import Model
+from minertia.identification.result import Identification
+from minertia.identification.servo_choice import ChosenServo, PredictedRun
+from minertia.identification.servo_files import FILES, write_servo
 from minertia.identification.servo_options import ServoOptions
+from minertia.identification.servo_runs import PENDULUM, Run, read_runs
 from minertia.io.arrays import Array
-from minertia.io.errors import InputError, RecordingError
+from minertia.io.errors import InputError
 from minertia.io.schema import UNKNOWN
-from minertia.robot.joint import Joint
-from minertia.robot.robot import EARTH, Robot
+from minertia.robot.robot import Note
 
-INDEX = "index.csv"
-SLENDER = 1.0001  # least inertia about the axis over that of a point with the same moment
 FACTORS = (0.5, 1.0, 2.0)  # of a stated load, at which the search of a hidden one starts
 STATED = 0.05  # part of the voltage by which a stated one may differ from the logged one
-PENDULUM = Robot(
-    "servo",
-    (Joint("servo", "revolute", None, ((0, -1, 0), (0, 0, 1), (-1, 0, 0)), (0, 0, 0), link="arm"),),
-    links=((0.0,) * 10,),
-)  # zero hanging down, without a load
+PLAIN = next(iter(MODELS))
 TOO_NARROW = "the 95 % intervals are somewhat narrow: they held 91 % of the true values of fourteen simulated servos"
 
 
 @dataclass(frozen=True)
-class Run:
-    """Row of an index: log, load [kg m2, N m], register, motion, and the voltage that is stated, if any."""
+class ServoProblem(CommandProblem):
+    """Runs of one servo with known loads.
 
-    log: Log
-    inertia: float
-    moment: float
-    register: float
-    motion: str
-    volts: float | None
+    own, others: rows of the indices of fitted runs and of those that are only predicted.  options: what is compared
+    and known.  found: the estimate, once it is judged.
+    """
 
+    own: tuple[Run, ...] = ()
+    others: tuple[Run, ...] = ()
+    options: ServoOptions = field(default_factory=ServoOptions)
+    found: ChosenServo | None = field(default=None, repr=False)
 
-@dataclass(frozen=True)
-class PredictedRun:
-    """Positions of a run at the rows of its log: measured, simulated, and whether they were read rightly."""
+    @classmethod
+    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
+        """No campaign: folders of runs are given instead."""
+        return False
 
-    run: Run
-    t: Array
-    q: Array
-    simulated: Array
-    counted: NDArray[np.bool_]
-
-    @property
-    def error(self) -> float:
-        """Mean absolute error [rad], without misread rows."""
-        return float(np.mean(np.abs(self.q - self.simulated)[self.counted]))
-
-
-@dataclass(frozen=True)
-class ServoResult:
-    """Model of a servo.  name: of its friction model.  compared: all fits.  fitted, validated: runs simulated."""
-
-    name: str
-    fit: LoopFit
-    velocity: float
-    compared: tuple[ServoFit, ...]
-    fitted: tuple[PredictedRun, ...]
-    validated: tuple[PredictedRun, ...]
-    notes: tuple[str, ...]
-    seconds: float
+    @classmethod
+    def of(cls, own: Sequence[Run], others: Sequence[Run], options: ServoOptions, tell: Tell) -> ServoProblem:
+        """Read the logs of runs."""
+        read = CommandProblem.build(servo_campaign(own, others, options), tell)
+        return cls(read.campaign, read.logs, read.unseen, read.servos, tuple(own), tuple(others), options)
 
     @property
-    def values(self) -> dict[str, dict[str, float]]:
-        """Value and 95 % interval of each unknown that the runs show."""
-        rows = zip(self.fit.model.names, self.fit.theta.tolist(), self.fit.deviation.tolist(), strict=True)
-        return {
-            name: {"value": value, "low": value - NORMAL * s, "high": value + NORMAL * s}
-            for name, value, s in rows
-            if np.isfinite(s)
-        }
+    def runs(self) -> ServoRuns:
+        """Fitted runs, and the groups of them that are left out together."""
+        return ServoRuns(self.campaign, self.logs, _folds(self.own))
 
-    @property
-    def loop(self) -> dict[str, Any]:
-        """Record of the position servo."""
-        return loop_record(self.fit.model, self.fit.theta)
+    def solve(self, estimator: str | Estimator | None, tell: Tell) -> ChosenServo:
+        """Fit the friction models, choose one by runs left out, and simulate all runs with it."""
+        runs, models = self.runs, self.options.models
+        compared = tuple(fit_models(runs, models, tell))
+        best = chosen_model([fit for fit in compared if fit.name in models] or compared)
+        fit = finished(runs, best, tell)
+        fitted, validated = (
+            tuple(_predicted(fit.model, fit.theta, self.campaign, *pair) for pair in zip(rows, logs, strict=True))
+            for rows, logs in ((self.own, self.logs), (self.others, self.unseen))
+        )
+        notes = (*_notes(self.own, self.logs, (*fitted, *validated)), *_choice(compared, best), *fit.notes)
+        last, campaign = replace(best, fit=replace(fit, notes=notes)), runs.campaign_with(best.name, best.velocity)
+        return servo_estimate(
+            ChosenServo, last.fit, campaign, "output-error",
+            best=last, compared=compared, fitted=fitted, validated=validated,
+        )  # fmt: skip
 
-    @property
-    def error_gain(self) -> float:
-        """Duty cycle of a position error of 1 rad for a register of 1."""
-        return float(self.fit.model.command.error_gain or 0.0)
+    def settled(self, estimate: Estimate) -> ServoProblem:
+        """Problem with the friction model that was chosen."""
+        own = super().settled(estimate)
+        assert isinstance(own, ServoProblem)
+        return replace(own, found=_chosen(estimate))
 
-    def of(self, name: str) -> ServoFit:
-        """Fit of one of the models that were compared."""
-        return next(fit for fit in self.compared if fit.name == name)
+    def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
+        """Free-run simulation residuals of the fit, of Coulomb friction alone, and of runs left out.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data of the result."""
-        scored = self.validated or self.fitted
-        motions = dict.fromkeys(one.run.motion for one in scored)
-        score = {"fitted": _score(self.fitted)} | ({"validation": _score(self.validated)} if self.validated else {})
-        return {
-            "score": score,
-            "by_motion": {m: _score([one for one in scored if one.run.motion == m]) for m in motions if m},
-            "model": self.name,
-            "left_out": {fit.name: float(np.mean(fit.left_out)) for fit in self.compared},
-            "values": self.values,
-            "stribeck_velocity": self.velocity if "stribeck" in MODELS[self.name].words else None,
-            "notes": list(self.notes),
-            "seconds": self.seconds,
-        }
+        Nothing is fitted again: the reference model was compared, and runs are left out as for the choice.
+        """
+        chosen = _chosen(estimate)
+        plain, h, rivals = chosen.of(PLAIN), finest_step(chosen.servo, self.logs), {}
+        if self.unseen and chosen.best.name != PLAIN:
+            rivals["Coulomb friction alone"] = tuple(
+                position_residuals(plain.fit.model, plain.fit.theta, log, h) for log in self.unseen
+            )
+        left = None if self.unseen else self._left_out(chosen.servo, h)
+        return evidence_beside(chosen.servo, self.logs, self.unseen, left, rivals)
+
+    def _left_out(self, fit: LoopFit, h: float) -> Residuals:
+        """Residuals of all runs, each by fits without the runs of its load, then of its gain."""
+        each = [
+            (position_residuals(fit.model, x, self.logs[k], h), self.logs[k].samples)
+            for k, x in left_out_values(self.runs, fit)
+        ]
+        return pooled("runs left out", each)
+
+    def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """Record of the servo, of the models that were compared, and of the simulated runs."""
+        return super().record(estimate, evidence) | _chosen(estimate).to_dict()
+
+    def sections(self, estimate: Estimate) -> tuple[Section, ...]:
+        """Report sections of fits of commands, of the friction models and of the runs."""
+        return (*_chosen(estimate).sections(), *super().sections(estimate))
+
+    @classmethod
+    def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
+        """Names of the files of a servo."""
+        return FILES
+
+    def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
+        """Write values, simulated runs and files for simulators."""
+        assert self.found is not None  # the problem of a result is settled
+        write_servo(draft, self.found)
+        return ()
 
 
-def _score(runs: Sequence[PredictedRun]) -> float:
-    return float(np.mean([one.error for one in runs]))
+def _chosen(estimate: Estimate) -> ChosenServo:
+    assert isinstance(estimate, ChosenServo)  # `solve` gives no other
+    return estimate
 
 
 def identify_servo(
@@ -149,27 +162,18 @@ def identify_servo(
     options: ServoOptions | None = None,
     *,
     tell: Tell = silent,
-) -> ServoResult:
+) -> Identification:
     """Model of a servo from the runs of a folder; validate: folder of runs that are predicted, not fitted.
 
     A folder has `index.csv` with a row for each log: file, inertia and gravity_moment of the load (or mass and
     length of a point), kp (the register of the firmware), optional motion and volts.
     """
-    started, options = process_time(), options or ServoOptions()
     own, others = read_runs(folder), [] if validate is None else read_runs(validate)
     _refuse_alike(own)
-    campaign = servo_campaign(own, others, options)
-    problem = CommandProblem.build(campaign, tell)
-    runs = ServoRuns(problem.campaign, problem.logs, _folds(own))
-    compared = tuple(fit_models(runs, options.models, tell))
-    best = chosen_model([fit for fit in compared if fit.name in options.models] or compared)
-    fit = finished(runs, best, tell)
-    fitted, validated = (
-        tuple(_predicted(fit.model, fit.theta, problem.campaign, run, log) for run, log in zip(rows, logs, strict=True))
-        for rows, logs in ((own, problem.logs), (others, problem.unseen))
-    )
-    notes = (*_notes(own, problem.logs, (*fitted, *validated)), *_choice(compared, best), *fit.hidden.values())
-    return ServoResult(best.name, fit, best.velocity, compared, fitted, validated, notes, process_time() - started)
+    problem = ServoProblem.of(own, others, options or ServoOptions(), tell)
+    estimate = problem.solve(None, tell)
+    tell("judging")
+    return judge(problem, estimate, tell=tell)
 
 
 def servo_campaign(own: Sequence[Run], others: Sequence[Run], options: ServoOptions) -> Campaign:
@@ -181,57 +185,6 @@ def servo_campaign(own: Sequence[Run], others: Sequence[Run], options: ServoOpti
     effects = ("rotor", "viscous", "coulomb")
     logs = [run.log for run in own]
     return Campaign(PENDULUM, logs, [run.log for run in others], effects=effects, links="robot", command=command)
-
-
-def read_runs(folder: str | Path) -> list[Run]:
-    """Runs of a folder's index."""
-    path = Path(folder) / INDEX
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as err:
-        raise InputError(f"'{path}' cannot be read: {err}; a folder of runs has an index.csv") from None
-    if not rows:
-        raise InputError(f"'{path}' names no runs")
-    return [_run(path, number, row) for number, row in enumerate(rows, 2)]
-
-
-def _run(path: Path, number: int, row: Mapping[str, str | None]) -> Run:
-    def value(*names: str) -> float | None:
-        text = next((row[name] for name in names if row.get(name)), None)
-        try:
-            return None if text is None else float(text)
-        except ValueError:
-            raise RecordingError(f"'{text}' is not a number", file=path, row=number, column=names[0]) from None
-
-    file, register, volts = row.get("file"), value("kp", "register"), value("volts", "vin")
-    mass, length = value("mass"), value("length")
-    inertia, moment = value("inertia"), value("gravity_moment")
-    if mass is not None and length is not None:
-        inertia = mass * length**2 if inertia is None else inertia
-        moment = -EARTH[2] * mass * length if moment is None else moment
-    if (
-        not file
-        or register is None
-        or inertia is None
-        or moment is None
-        or not all(0 < number < math.inf for number in (register, inertia, moment))
-    ):
-        raise RecordingError(
-            "a run needs a file, kp, and its load: inertia and gravity_moment, or mass and length, finite and above 0",
-            file=path,
-            row=number,
-        )
-    log = Log(path.parent / file, load=load_of(inertia, moment, mass), register=register, volts=volts)
-    return Run(log, inertia, moment, register, row.get("motion") or "", volts)
-
-
-def load_of(inertia: float, moment: float, mass: float | None = None) -> Load:
-    """Body with this inertia about the axis [kg m2] and gravity moment [N m]; as heavy as given, if that can be."""
-    first = -moment / EARTH[2]
-    weight = max(mass or 0.0, SLENDER * first**2 / inertia)
-    rest = inertia - first**2 / weight
-    return Load(weight, (first / weight, 0.0, 0.0), (rest / 2, 0.0, 0.0, rest / 2, 0.0, rest))
 
 
 def _refuse_alike(runs: Sequence[Run]) -> None:
@@ -301,18 +254,21 @@ def load_factor(fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[float, float]:
     return float(found.theta[0]), float(found.deviation[0])
 
 
-def identify_loads(result: ServoResult, folder: str | Path) -> list[dict[str, float]]:
+def identify_loads(result: Identification, folder: str | Path) -> list[dict[str, float]]:
     """Loads of the runs of a folder, moved by an identified servo: factors on those that its index states.
 
     Runs of one stated load are fitted together.
     """
     runs = read_runs(folder)
-    options = ServoOptions(error_gain=result.error_gain, duty_limit=result.fit.model.command.duty_limit)
+    fit = _chosen(result.estimate).servo
+    command = fit.model.command
+    assert command.error_gain is not None  # of every servo
+    options = ServoOptions(error_gain=command.error_gain, duty_limit=command.duty_limit)
     problem = CommandProblem.build(servo_campaign(runs, [], options), silent)
     found = []
     for key in dict.fromkeys((run.inertia, run.moment) for run in runs):
         own = [k for k, run in enumerate(runs) if (run.inertia, run.moment) == key]
-        factor, deviation = load_factor(result.fit, [problem.logs[k] for k in own])
+        factor, deviation = load_factor(fit, [problem.logs[k] for k in own])
         found.append(
             {
                 "inertia": factor * key[0],
