@@ -11,9 +11,9 @@ import numpy as np
 
 from minertia.identification.closed_loop.actuators import position_mjcf
 from minertia.identification.closed_loop.record import loop_record
+from minertia.identification.closed_loop.servo_choice import ChosenServo
 from minertia.identification.closed_loop.servo_models import MODELS, ServoFit, chosen_model
 from minertia.identification.loads.body import carried
-from minertia.identification.servo_choice import ChosenServo
 from minertia.identification.servo_runs import PENDULUM
 from minertia.io.files import write_file
 
