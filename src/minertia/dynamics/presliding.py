@@ -32,7 +32,7 @@ def displacements(q: Array, displacement: float, start: float = 0.0) -> Array:
     rows = np.zeros((-(-len(q) // width), width))
     rows.reshape(-1)[: len(q)] = steps
     total, low, high = (np.empty_like(rows) for _ in range(3))
-    a, lowest, highest = 0.0, np.full(len(rows), -displacement), np.full(len(rows), displacement)
+    a, lowest, highest = (np.full(len(rows), end) for end in (0.0, -displacement, displacement))
     for k, step in enumerate(rows.T):
         a = a + step
         lowest, highest = (np.clip(end + step, -displacement, displacement) for end in (lowest, highest))
@@ -48,7 +48,6 @@ def displacements(q: Array, displacement: float, start: float = 0.0) -> Array:
 def displacements_in_time(t: Array, q: Array, displacement: float, start: float = 0.0) -> Array:
     """`displacements` of samples at times t [s]; they start at 0 again after each gap."""
     steps = np.diff(t)
-    gaps = np.flatnonzero(steps > GAP * np.median(steps)) + 1 if len(steps) else []
-    parts = np.split(q, gaps)
+    parts = np.split(q, np.flatnonzero(steps > GAP * np.median(steps)) + 1) if len(steps) else [q]
     starts = [start, *(0.0 for _ in parts[1:])]
     return np.concatenate([displacements(part, displacement, z) for part, z in zip(parts, starts, strict=True)])
