@@ -42,8 +42,8 @@ The first half of each log is fitted, the second is judged.  The eight columns a
 NNFM publish with their logs; whether learned methods saw the judged half is not stated.  minertia chooses its effects
 by marginal likelihood on the first half; `presliding` has a memory of the path.  Its candidates, and a link in gravity
 for the errors of the authors' rigid-body model, were settled on the first two quarters.  Without both, 14.6, 19.1, 60.5
-and 15.9 % are left.  What minertia leaves is mostly effort that repeats with the position, as ripple of gears does; on
-franka_joint2_fast, where plain friction explains least, it also depends on the direction.""",
+and 15.9 % are left.  Of the first three logs the rest mostly repeats with the position, as ripple of gears does; on
+franka_joint2_fast, where friction explains least, it depends on the direction as well.""",
     "speed": """\
 Nanoseconds of one evaluation for a Panda, each result first compared with Pinocchio's.  `make bench` measures more
 programs, arms and machines ([benchmarks](benchmarks.md)).""",
