@@ -57,6 +57,8 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
     widths, by_prior = _spread(problem, estimate)
+    if widths is not None and problem.ladder is not None and problem.ladder.unselected is not None:
+        widths = widths.wider(_at(part.names, *problem.ladder.unselected))
     parameters = parameter_evidence(estimate, part, widths, over_recordings(part, fit.sigma), by_prior)
     counted = _on_training(problem, estimate)
     training = pooled("training", counted)
@@ -155,6 +157,16 @@ def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residual
         else:
             found.append(residuals_on(problem.linear, estimate.beta, log))
     return found
+
+
+def _at(names: Sequence[str], own: Sequence[str], covariance: Array) -> Array:
+    """Covariance of some unknowns among those of another list, zero where they are not in both."""
+    place = {name: k for k, name in enumerate(own)}
+    chosen = np.zeros((len(names), len(own)))
+    for k, name in enumerate(names):
+        if name in place:
+            chosen[k, place[name]] = 1.0
+    return np.asarray(chosen @ covariance @ chosen.T)
 
 
 def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tuple[str, ...]]:

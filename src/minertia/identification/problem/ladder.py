@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.marginal import Groups, MarginalLikelihood
+from minertia.identification.problem.marginal import Groups, Marginal, MarginalLikelihood, group_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.solve import noise_floor, weighted_solution
@@ -40,6 +40,7 @@ FRACTIONS = {  # of the highest speed of a joint, of its range for a displacemen
 }
 ALIKE = "the simpler model predicts alike"
 POWER = "it adds power to the motion at high speeds"
+SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
 WARM = 8  # iterations of the factors from those of a larger model
 
 
@@ -93,13 +94,15 @@ class Taken:
 class Ladder:
     """Result of the selection: the effects, as a campaign specifies them, and the selected steps.
 
-    start: effects of the initial model.  tried: all candidate steps, in order.
+    start: effects of the initial model.  tried: all candidate steps, in order.  unselected: covariance of
+    unknowns, by name, due to effects that were not selected: they may act, too small to be seen.
     """
 
     robot: Robot
     steps: tuple[Taken, ...] = ()
     start: tuple[str, ...] = START
     tried: tuple[Tried, ...] = ()
+    unselected: tuple[tuple[str, ...], Array] | None = None
 
     def __repr__(self) -> str:
         taken = ", ".join(f"{t.step.word} at {plural(len(t.joints), 'joint')}" for t in self.steps) or "nothing more"
@@ -235,15 +238,17 @@ class _Selection:
             return Ladder(self.robot)
         self.use = self._everything()
         self.found = self.likelihood.maximised(self.use)
+        self.full = self.use
         for _ in range(ROUNDS):
             if not self._constants():
                 break
             self.found = self.likelihood.maximised(self.use, self.found)
+        self.full = self.use
         for step in LADDER[::-1]:
             self._remove_kind(step)
         start = tuple(word for word in START if word != DROPPED) if self._drop() else START
         self._remove_single()
-        return Ladder(self.robot, self._taken(), start, tuple(self.tried))
+        return Ladder(self.robot, self._taken(), start, tuple(self.tried), self._unselected())
 
     def _is_exact(self) -> bool:
         """Whether the initial model explains the efforts up to rounding errors."""
@@ -340,10 +345,14 @@ class _Selection:
         """Fall of the likelihood when an effect is removed from a joint, at the deviations in use."""
         return self.found.likelihood - self.likelihood.likelihood(self._without(step, (j,)), self.found)
 
+    def _rotors(self) -> list[int]:
+        """Columns of rotor inertia."""
+        (symbol,) = WORDS[DROPPED]
+        return [k for name, k in self.index.items() if name.rstrip("0123456789") in (symbol, f"{symbol}M")]
+
     def _drop(self) -> bool:
         """Drop rotor inertia from all joints if the likelihood does not fall; whether it was dropped."""
-        (symbol,) = WORDS[DROPPED]
-        own = [k for name, k in self.index.items() if name.rstrip("0123456789") in (symbol, f"{symbol}M")]
+        own = self._rotors()
         if not own:
             return False
         use = self.use.copy()
@@ -371,6 +380,49 @@ class _Selection:
             where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
             self.tried.append(Tried("effects", f"{step.word} at {where}", one.gain, True))
         return tuple(taken)
+
+    def _unselected(self) -> tuple[tuple[str, ...], Array]:
+        """Covariance of the unknowns due to effects that were not selected: they may act, too small to be seen.
+
+        Each kind may act with a factor of `SIZES`, as probable a priori as not at all; the marginal likelihood
+        weighs the models with it.
+        """
+        (rotor,) = WORDS[DROPPED]
+        with_rotors = self.use.copy()
+        with_rotors[self._rotors()] = True
+        others = [(group_of(step.symbol), *self._with_removed(step)) for step in LADDER]
+        own, base = np.flatnonzero(self.use), self.likelihood.spread_at(self.use, self.found, {})
+        more = np.zeros_like(base[1])
+        for name, use, pairs in ((rotor, with_rotors, []), *others):
+            if not np.array_equal(use, self.use):
+                more += self._possible(base, name, use, pairs)
+        names = tuple(self.problem.names[k].partition("@")[0] for k in own)
+        return names, np.asarray(more[np.ix_(own, own)])
+
+    def _with_removed(self, step: Step) -> tuple[Array, list[tuple[int, int]]]:
+        """Columns in use, with those of a step at the joints from which it was removed; pairs (replaced, column)."""
+        use, pairs = self.use.copy(), []
+        for j in self.robot.driven:
+            own = [k for k in self._places(step, j) if self.full[k]]
+            if own and not self.use[self._places(step, j)].any():
+                use[own] = True
+                use[self._replaced(step, j)] = False
+                pairs += [(k, own[0]) for k in self._replaced(step, j)]
+        return use, pairs
+
+    def _possible(self, base: tuple[Marginal, Array], name: str, use: Array, pairs: Sequence[tuple[int, int]]) -> Array:
+        """Covariance by models with other columns than the base, whose group `name` has several factors."""
+        found, alone = base
+        place = np.arange(len(use))
+        place[[k for k, _ in pairs]] = [k for _, k in pairs]  # where the other model has the same quantity
+        likely, off = [found.likelihood], [np.zeros_like(alone)]
+        for factor in SIZES:
+            other, wider = self.likelihood.spread_at(use, self.found, {name: factor})
+            shift = other.beta[place] - found.beta
+            likely.append(other.likelihood - np.log(len(SIZES)))
+            off.append(np.outer(shift, shift) + wider[np.ix_(place, place)] - alone)
+        weight = np.exp(np.array(likely) - max(likely))
+        return np.asarray(np.tensordot(weight / weight.sum(), off, 1))
 
     def _gain(self, loss: float) -> float:
         """Relative reduction of the error of predictions that corresponds to a difference of log-likelihoods."""

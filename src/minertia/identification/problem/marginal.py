@@ -121,6 +121,20 @@ class MarginalLikelihood:
         """Logarithm of the marginal likelihood with other columns, at the factors and noise levels of a posterior."""
         return self._posterior(use, at.factors, at.sigma**2).found.likelihood
 
+    def spread_at(self, use: Array, at: Marginal, factors: Mapping[str, float]) -> tuple[Marginal, Array]:
+        """Posterior with other columns and some other factors, and its covariance without bounds on values."""
+        both = {**at.factors, **factors}
+        own = np.ix_(*[np.flatnonzero(use & self.live)] * 2)
+        H = np.tensordot(1 / (at.sigma**2 * self.memory), self.normal, 1)[own]
+        P, _ = _inverse(self._prior(both)[own], FILE_JITTER)
+        covariance = np.zeros((len(use), len(use)))
+        covariance[own], _ = _inverse(H + P, JITTER)
+        return self._posterior(use, both, at.sigma**2).found, covariance
+
+    def _prior(self, factors: Mapping[str, float]) -> Array:
+        """Prior covariance of all columns."""
+        return np.asarray(sum(part * factors.get(name, 1.0) ** 2 for name, part in self.parts.items()))
+
     def undetermined(self, found: Marginal) -> float:
         """Largest variance of an unknown by the data alone over its prior variance.
 
@@ -140,9 +154,7 @@ class MarginalLikelihood:
     def _posterior(self, use: Array, factors: Mapping[str, float], sigma2: Array) -> _Iterate:
         own = np.flatnonzero(use & self.live)
         H = np.tensordot(1 / (sigma2 * self.memory), self.normal, 1)
-        V = np.zeros_like(H[:-1, :-1])
-        for name, part in self.parts.items():
-            V += part * factors.get(name, 1.0) ** 2
+        V = self._prior(factors)
         P, _ = _inverse(V[np.ix_(own, own)], FILE_JITTER)
         target = self.target[own]
         A, b = H[np.ix_(own, own)] + P, H[own, -1] + P @ target
