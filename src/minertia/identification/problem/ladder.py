@@ -36,7 +36,7 @@ MARGIN = 1.5  # times the highest speed of the logs up to which friction must ta
 FRACTIONS = {  # of the highest speed of a joint, of its range for a displacement: values of a constant that are tried
     "width": (0.003, 0.01, 0.03, 0.1),
     "velocity": (0.01, 0.03, 0.1),
-    "displacement": (0.001, 0.003, 0.01),
+    "displacement": (0.001, 0.003, 0.01, 0.03),
 }
 ALIKE = "the simpler model predicts alike"
 POWER = "it adds power to the motion at high speeds"
