@@ -40,6 +40,7 @@ from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
+from minertia.identification.problem.path import with_path, without_order
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.signals.filtering import Motion
 from minertia.robot.parameters import BIAS_SYMBOLS
@@ -220,7 +221,7 @@ def residuals_by(
     pairs: list[tuple[Array, Array]] = []
     noise: list[Array] = []
     samples = 0
-    for block in log.judged:
+    for block in with_path(model, log.judged):
         own = efforts(block)
         if log.evaluation is None:
             pairs.append((np.asarray(block.tau)[:, list(model.rows)], own))
@@ -285,6 +286,7 @@ def _load_of(problem: EffortRows, estimate: Estimate, log: EffortLog) -> Carried
     measured = np.any(next(iter(log.judged)).tau, axis=0).astype(float)  # zero for loads that the log does not have
     tau = np.broadcast_to(measured, (len(trial.q), len(measured)))
     motion = Motion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, tau)
+    motion = without_order(problem.linear, motion)
     return carried_load(trial, predict(problem.linear, estimate.beta, motion)[:, : len(trial.joints)])
 
 
@@ -398,7 +400,7 @@ def _load_doubt(problem: EffortRows, estimate: Estimate, log: EffortLog) -> str 
     if log.carried is None:
         return None
     left = [0.0, 0.0]
-    for block in log.judged:
+    for block in with_path(problem.linear, log.judged):
         predicted = predict(problem.linear, estimate.beta, block)
         for k, one in enumerate((log, replace(log, carried=None))):
             measured, own = one.compared(block, predicted)

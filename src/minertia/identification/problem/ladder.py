@@ -33,9 +33,10 @@ SAMPLES = 30_000  # of a log, on which the choice is made
 TIE = 1.0  # of the logarithm of the marginal likelihood: models that differ less predict alike
 ROUNDS = 2  # of the search for constants
 MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
-FRACTIONS = {  # of the highest speed of a joint: values of a constant that are tried
+FRACTIONS = {  # of the highest speed of a joint, of its range for a displacement: values of a constant that are tried
     "width": (0.003, 0.01, 0.03, 0.1),
     "velocity": (0.01, 0.03, 0.1),
+    "displacement": (0.001, 0.003, 0.01),
 }
 ALIKE = "the simpler model predicts alike"
 POWER = "it adds power to the motion at high speeds"
@@ -63,6 +64,7 @@ LADDER = (
     Step("cubic", "FVC"),
     Step("stribeck", "FS", "velocity"),
     Step("position_coulomb", "FCQ", "middle"),
+    Step("presliding", "FP", "displacement"),
 )
 START = ("rotor", "viscous", "coulomb", "offset")
 DROPPED = "rotor"  # of the start, where the logs do not show it
@@ -166,7 +168,7 @@ def candidates(
     """All candidate effects on every joint, for `chosen_effects`.
 
     reach (3, n): lowest and highest position and highest speed of each coordinate.  fractions: values of constants
-    of velocity, in parts of the highest speed.
+    in parts of the highest speed, of a displacement in parts of the range.
     """
     own = springs(robot)
     found = [*(everywhere(robot, word) for word in START), *own]
@@ -182,7 +184,7 @@ def candidates(
 
 
 def joint_speed(robot: Robot, j: int, speeds: Array) -> float:
-    """Highest speed of joint j when all its coordinates are at their highest speed."""
+    """Highest speed of joint j when all its coordinates are at their highest speed, likewise its widest range."""
     return float(sum(float(speeds[c]) * abs(float(ratio)) for c, ratio in robot.shares(j)))  # type: ignore[arg-type]
 
 
@@ -195,8 +197,8 @@ def _values(
     if step.constant == "middle":
         middle = 0.5 * (reach[0] + reach[1])
         return [float(f"{sum(middle[c] * float(ratio) for c, ratio in robot.shares(j)):.2g}")]  # type: ignore[arg-type]
-    fastest = joint_speed(robot, j, reach[2])
-    return [float(f"{part * fastest:.2g}") for part in fractions[step.constant] if part * fastest > 0]
+    whole = joint_speed(robot, j, reach[1] - reach[0] if step.constant == "displacement" else reach[2])
+    return [float(f"{part * whole:.2g}") for part in fractions[step.constant] if part * whole > 0]
 
 
 def _tag(value: float | None) -> str:
