@@ -11,14 +11,14 @@ columns of one pass over the data; every trial is algebra on R factors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.marginal import Groups, Marginal, MarginalLikelihood, group_of
+from minertia.identification.problem.marginal import Groups, MarginalLikelihood
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.solve import noise_floor, weighted_solution
@@ -384,45 +384,27 @@ class _Selection:
     def _unselected(self) -> tuple[tuple[str, ...], Array]:
         """Covariance of the unknowns due to effects that were not selected: they may act, too small to be seen.
 
-        Each kind may act with a factor of `SIZES`, as probable a priori as not at all; the marginal likelihood
-        weighs the models with it.
+        Each effect at each joint may act with a factor of `SIZES`, as probable a priori as not at all.
         """
-        (rotor,) = WORDS[DROPPED]
-        with_rotors = self.use.copy()
-        with_rotors[self._rotors()] = True
-        others = [(group_of(step.symbol), *self._with_removed(step)) for step in LADDER]
-        own, base = np.flatnonzero(self.use), self.likelihood.spread_at(self.use, self.found, {})
-        more = np.zeros_like(base[1])
-        for name, use, pairs in ((rotor, with_rotors, []), *others):
-            if not np.array_equal(use, self.use):
-                more += self._possible(base, name, use, pairs)
-        names = tuple(self.problem.names[k].partition("@")[0] for k in own)
-        return names, np.asarray(more[np.ix_(own, own)])
+        one = self.likelihood.addition(self.use, self.found)
+        place = {k: n for n, k in enumerate(one.own)}
+        more = np.zeros((len(one.own), len(one.own)))
+        for column, replaced in self._removed():
+            square, change = one.second_moment(column, SIZES)
+            for k in replaced:
+                change[place[k]] += 1.0  # both are levels of the same friction
+            more += square * np.outer(change, change)
+        return tuple(self.problem.names[k].partition("@")[0] for k in one.own), more
 
-    def _with_removed(self, step: Step) -> tuple[Array, list[tuple[int, int]]]:
-        """Columns in use, with those of a step at the joints from which it was removed; pairs (replaced, column)."""
-        use, pairs = self.use.copy(), []
-        for j in self.robot.driven:
-            own = [k for k in self._places(step, j) if self.full[k]]
-            if own and not self.use[self._places(step, j)].any():
-                use[own] = True
-                use[self._replaced(step, j)] = False
-                pairs += [(k, own[0]) for k in self._replaced(step, j)]
-        return use, pairs
-
-    def _possible(self, base: tuple[Marginal, Array], name: str, use: Array, pairs: Sequence[tuple[int, int]]) -> Array:
-        """Covariance by models with other columns than the base, whose group `name` has several factors."""
-        found, alone = base
-        place = np.arange(len(use))
-        place[[k for k, _ in pairs]] = [k for _, k in pairs]  # where the other model has the same quantity
-        likely, off = [found.likelihood], [np.zeros_like(alone)]
-        for factor in SIZES:
-            other, wider = self.likelihood.spread_at(use, self.found, {name: factor})
-            shift = other.beta[place] - found.beta
-            likely.append(other.likelihood - np.log(len(SIZES)))
-            off.append(np.outer(shift, shift) + wider[np.ix_(place, place)] - alone)
-        weight = np.exp(np.array(likely) - max(likely))
-        return np.asarray(np.tensordot(weight / weight.sum(), off, 1))
+    def _removed(self) -> Iterator[tuple[int, list[int]]]:
+        """Columns of effects that were removed, with those in use that they could replace."""
+        yield from ((k, []) for k in self._rotors() if self.likelihood.live[k] and not self.use[k])
+        for step in LADDER:
+            for j in self.robot.driven:
+                places = self._places(step, j)
+                own = [k for k in places if self.full[k] and self.likelihood.live[k]]
+                if own and not self.use[places].any():
+                    yield own[0], [k for k in self._replaced(step, j) if self.use[k] and self.likelihood.live[k]]
 
     def _gain(self, loss: float) -> float:
         """Relative reduction of the error of predictions that corresponds to a difference of log-likelihoods."""
