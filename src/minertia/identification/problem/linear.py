@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -36,6 +38,8 @@ from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
+Presliding: TypeAlias = Mapping[str, Array]  # displacement (N,) over the largest, by the name of the effect
+NO_PATH: Presliding = MappingProxyType({})
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
 
 
@@ -95,16 +99,17 @@ class LinearModel:
         load: Array | None = None,
         *,
         temperature: Array | None = None,
+        presliding: Presliding = NO_PATH,
         samples: int | None = None,
     ) -> Array:
         """Regressor Y, shape (N, rows, unknowns).
 
         load (N, efforts): rigid-body torques, for load-dependent effects.  temperature (N, coordinates) [degC].
-        samples: total number in the pass that these samples belong to, to choose the fastest method; default: these
-        alone.
+        presliding: displacements (N,) of effects over the largest, by name; default: those of steady sliding.  samples:
+        total number in the pass that these samples belong to, to choose the fastest method; default: these alone.
         """
         names = [self.standard[k] for k in self.kept]
-        Y = standard_columns(self, (q, qd, qdd), load, names, samples, temperature)
+        Y = standard_columns(self, (q, qd, qdd), load, names, samples, temperature, presliding)
         return Y if self.mixing is None else np.asarray(Y @ self.mixing)
 
     def values(self, parameters: Mapping[str, float]) -> Array:
@@ -263,7 +268,8 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
     q, qd, qdd = (np.asarray(a) for a in state)
     qd = qd * np.where(np.arange(states) % 2, 1.0, 10 ** rng.uniform(-3, 0, states))[:, None]  # slow ones show friction
     warmth = rng.uniform(20.0, 60.0, (states, model.robot.n)) if model.choice.needs("temperature") else None
-    W = model.columns(q, qd, qdd, load, temperature=warmth).reshape(-1, model.count)
+    slid = {t.name: rng.uniform(-1.0, 1.0, states) for t in model.choice.remembering}
+    W = model.columns(q, qd, qdd, load, temperature=warmth, presliding=slid).reshape(-1, model.count)
     R = numeric.triangle(np.ascontiguousarray(W))
     reference = np.linalg.norm(W, axis=0) / np.sqrt(states)
     rank, _ = numeric.rank_and_gap(R)
@@ -300,6 +306,7 @@ def standard_columns(
     names: Sequence[str],
     samples: int | None = None,
     temperature: Array | None = None,
+    presliding: Presliding = NO_PATH,
 ) -> Array:
     """Columns of standard parameters and extra effects by name, shape (N, rows, names); samples: see `columns`."""
     terms = {t.name: t for t in model.choice.terms}
@@ -314,7 +321,7 @@ def standard_columns(
     Y[:, :, [where[name] for name in own]] = links
     for name in names:
         if name in terms:
-            _add_term(model, Y[:, :, where[name]], terms[name], state, load, temperature)
+            _add_term(model, Y[:, :, where[name]], terms[name], state, load, temperature, presliding)
     return Y
 
 
@@ -325,6 +332,7 @@ def combined_columns(
     temperature: Array | None,
     links: Callable[[list[str]], Array],
     weights: Array | None = None,
+    presliding: Presliding = NO_PATH,
 ) -> Array:
     """Regressor Y (N, rows, unknowns) of equations other than effort equations, such as momentum or power.
 
@@ -339,7 +347,7 @@ def combined_columns(
     for k, name in enumerate(names):
         if name in terms:
             effort = np.zeros((len(Y), len(model.rows)))
-            _add_term(model, effort, terms[name], state, load, temperature)
+            _add_term(model, effort, terms[name], state, load, temperature, presliding)
             Y[:, :, k] = effort if weights is None else np.sum(weights * effort, axis=1, keepdims=True)
     return Y if model.mixing is None else np.asarray(Y @ model.mixing)
 
@@ -351,6 +359,7 @@ def _add_term(
     state: tuple[Array, Array, Array],
     load: Array | None,
     temperature: Array | None,
+    presliding: Presliding,
 ) -> None:
     """Add the effort of one extra effect to the rows of the coordinates that drive its joint or its motor."""
     robot, first = model.robot, 6 * model.robot.is_floating
@@ -363,7 +372,7 @@ def _add_term(
         closed.of_active(None if load is None else list(load.T[first:])),
         closed.of_active(None if temperature is None else list(temperature.T)),
     )
-    efforts = unit.of(term.joint, term.symbol, term.settings)
+    efforts = unit.of(term.joint, term.symbol, term.settings, presliding.get(term.name))
     for (row, _), effort in closed.entries({(first + c, ""): effort for c, effort in efforts.items()}).items():
         if row in model.rows:
             column[:, model.rows.index(row)] = effort

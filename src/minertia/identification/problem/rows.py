@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from minertia.identification.logs.recording import Passes
-from minertia.identification.problem.linear import LinearModel, combined_columns
+from minertia.identification.problem.linear import LinearModel, Presliding, combined_columns
+from minertia.identification.problem.path import presliding_of
 from minertia.identification.problem.regressor import momentum_columns, power_columns
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length, rate_of_change
 from minertia.io.arrays import Array
@@ -48,11 +49,12 @@ def other_columns(
     state: State,
     load: Array | None,
     temperature: Array | None,
+    presliding: Presliding,
     samples: int | None = None,
 ) -> Array:
     """Regressor Y (N, rows, unknowns) of momentum or power equations.
 
-    load, temperature, samples: as for `LinearModel.columns`.
+    load, temperature, presliding, samples: as for `LinearModel.columns`.
     """
     q, qd, _ = state
     is_power = equations_of(motion) == POWER
@@ -63,8 +65,8 @@ def other_columns(
         return Y[:, None, :] if is_power else Y[:, list(model.rows)]
 
     if not is_power:
-        return combined_columns(model, state, load, temperature, links)
-    return combined_columns(model, state, load, temperature, links, weights=qd)
+        return combined_columns(model, state, load, temperature, links, presliding=presliding)
+    return combined_columns(model, state, load, temperature, links, weights=qd, presliding=presliding)
 
 
 def other_efforts(model: LinearModel, motion: Motion, state: State, tau: Array) -> Array:
@@ -165,21 +167,26 @@ class RowMaker:
         """Pieces of a block with their columns and efforts."""
         model = self.model
         q, qd, qdd, tau = _checked(model, block, self.title)
-        warmth = temperatures(model, block, self.title)
+        warmth, slid = temperatures(model, block, self.title), presliding_of(model, block)
         for j in still_joints(model, q):  # what a still joint seems to move is noise
             first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
             qd[:, first] = qdd[:, first] = 0.0
             q[:, offset] = q[:, offset].mean()
+            slid |= {
+                t.name: np.zeros(len(q)) for t in model.choice.remembering if model.robot.coordinate_of(t.joint) == j
+            }
         samples = len(q) if self.samples is None else self.samples
         absent = absent_columns(model, tau)
         for piece, own, (x, v, a, effort) in _cut(block, (q, qd, qdd, tau)):
             asked = None if self.load is None else self.load(x, v, a)
             warm = None if warmth is None else warmth[own]
+            path = {name: values[own] for name, values in slid.items()}
             if equations_of(piece) != TORQUE:
-                Y = other_columns(model, piece, (x, v, a), asked, warm, samples)
+                Y = other_columns(model, piece, (x, v, a), asked, warm, path, samples)
                 yield piece, Y, other_efforts(model, piece, (x, v, a), effort)
                 continue
-            Y = projected(model, piece, model.columns(x, v, a, asked, temperature=warm, samples=samples))
+            Y = model.columns(x, v, a, asked, temperature=warm, presliding=path, samples=samples)
+            Y = projected(model, piece, Y)
             Y[:, :, absent] = 0.0
             yield piece, Y, effort[:, list(model.rows)]
 
