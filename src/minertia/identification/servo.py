@@ -51,7 +51,10 @@ def _refuse_alike(runs: Sequence[Run]) -> None:
 
 
 def load_factor(fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[float, float]:
-    """Factor on the stated load of runs that a known servo moves, and its standard deviation."""
+    """Factor on the stated load of runs that a known servo moves, and its standard deviation.
+
+    The motor weighs the load: the deviation of its effort of a volt, KP, adds to that of the runs.
+    """
     model, unit = fit.model, logs[0].carried
     assert unit is not None  # every run has a load
     links = model.places["link"]
@@ -65,7 +68,9 @@ def load_factor(fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[float, float]:
     starts = [moved(free, empty, np.array([x]), steps_of(logs, STEP), FIRST_STEPS) for x in FACTORS]
     best = min(starts, key=lambda point: point.cost)
     found = output_error(free, empty, best.theta[:1], steps=steps_of(logs, STEP), halve=True)
-    return float(found.theta[0]), float(found.deviation[0])
+    k, factor = model.names.index("KP1"), float(found.theta[0])
+    scale = factor * fit.deviation[k] / fit.theta[k]
+    return factor, float(np.hypot(found.deviation[0], scale))
 
 
 def identify_loads(result: Identification, folder: str | Path) -> list[dict[str, float]]:
