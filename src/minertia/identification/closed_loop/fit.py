@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import STRETCHES, Spread, left_out_spread, spread
+from minertia.identification.problem.marginal import autocorrelation_time
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
@@ -38,6 +40,8 @@ DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
 MOST_DAMPING = 1e8
 SMALL_STEP = 1e-3  # deviations
 SMALL_FALL = 1e-6  # of the sum of squares
+SMALL_MOVE = 0.1  # deviations of correlated residuals by which a last step may move each value: less than MOVED
+LIKELY = 0.5  # part of a promised fall that a step kept from which the next one is likely to be better
 MOVED = 0.3  # deviations by which half the step may change a value
 WIDEST = 10.0  # times that: such changes are too large however correlated residuals widen the deviations
 ITERATIONS = 40
@@ -203,7 +207,7 @@ class _OutputError:
         first: initial values of the fit.
         """
         self.looks = False
-        for _ in range(LOOKS):
+        for look in range(LOOKS):
             motions = self._motions(point.theta, steps, slopes=False)
             assert motions is not None  # the point was made by them
             found = pushed(self.model, self.logs, [log.q - m.q for log, m in zip(self.logs, motions, strict=True)])
@@ -211,9 +215,8 @@ class _OutputError:
                 break
             self.counted = [~rows for rows in found]
             self.expected = max(self.expected, self.settlings + 3)
-            begins = [
-                self.at(theta, steps) for theta in (point.theta, first)
-            ]  # what was fitted to a push may be a trap
+            starts = [point.theta, first][: 1 if look else 2]  # what was fitted to a push may be a trap
+            begins = [self.at(theta, steps) for theta in starts]
             point = min((self._settled(b, steps) for b in begins if b is not None), key=lambda found: found.cost)
         return point
 
@@ -224,8 +227,12 @@ class _OutputError:
         tried = [t for theta in tried if theta is not None for t in with_springs(self.model, self.logs, theta)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
         first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]
-        points = [self.at(theta, steps) for theta in first]
-        usable = [point for point in points if point is not None]
+        if len(first) == 2:  # derivatives, which cost most, are wanted of the better one
+            seen = [point for theta in first if (point := self.at(theta, steps, slopes=False)) is not None]
+            first = [point.theta for point in sorted(seen, key=lambda point: point.cost)]
+        made = (self.at(theta, steps) for theta in first)
+        steady = (point for point in made if point is not None)
+        usable = list(islice(steady, 1)) if len(first) == 2 else list(steady)
         if not usable:
             raise MinertiaError(
                 "the fit cannot start: the simulated motion diverges with the given gains; check that control "
@@ -311,7 +318,7 @@ class _OutputError:
         """Damped Gauss-Newton iteration until convergence."""
         most = self.most if most is None else most
         damping = DAMPING
-        is_likely = True  # that the next step is better: then its derivatives are wanted, too
+        is_likely = True  # that the next step is better: then its derivatives, which cost most, are wanted, too
         self.settlings += 1
         for k in range(most):
             self.iterations += 1
@@ -321,17 +328,24 @@ class _OutputError:
                 break
             step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
             tried = self.at(theta, steps, slopes=is_likely)
-            has_slopes, is_likely = is_likely, tried is not None and tried.cost <= point.cost
-            if tried is not None and is_likely:
-                fall = 1 - float(np.exp(tried.cost - point.cost))
-                point, damping = (tried if has_slopes else self.at(theta, steps) or point), damping / 10
-                if step < SMALL_STEP or fall < SMALL_FALL:
-                    break
-            else:
-                damping = max(damping, 1e-8) * 10
+            if tried is None or tried.cost > point.cost:
+                damping, is_likely = 10 * max(damping, 1e-8), False
                 if damping > MOST_DAMPING or step < SMALL_STEP:
                     break
+                continue
+            fall = 1 - float(np.exp(tried.cost - point.cost))
+            point = tried if is_likely else self.at(theta, steps) or point
+            kept = fall / self.promised
+            damping *= max(0.1, 1 - (2 * kept - 1) ** 3)  # Nielsen 1999: a step that kept half may be as long again
+            is_likely = kept > LIKELY
+            if step < SMALL_STEP or fall < SMALL_FALL or fall < self._small_fall(point):
+                break
         return point
+
+    def _small_fall(self, point: _Rolled) -> float:
+        """Fall of the sum of squares that moves each value by less than `SMALL_MOVE`."""
+        apart = sum(len(e) / autocorrelation_time(x) for e in point.rest for x in e.T)
+        return SMALL_MOVE**2 * self.model.count / float(apart)
 
     def _tell_iteration(self, part: float) -> None:
         """Report an iteration; part: of the iterations at most, beside how far the promised gain has fallen."""
