@@ -25,7 +25,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import STRETCHES, Spread, left_out_spread, spread
-from minertia.identification.problem.marginal import autocorrelation_time
+from minertia.identification.problem.marginal import LASTS, autocorrelation_time
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
@@ -35,6 +35,7 @@ from minertia.io.steps import WorkStep
 
 Array = NDArray[np.float64]
 COARSEST = 2e-3  # s, of the first steps
+SLOPE_STEP = 4e-3  # s, of derivatives, which need not be as exact as residuals while values still move
 FINEST = 1e-4  # s: with exact encoders twice that still moves values by half a deviation
 DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
 MOST_DAMPING = 1e8
@@ -79,21 +80,27 @@ def output_error(
     halve: bool = False,
     iterate: bool = True,
     most: int = ITERATIONS,
+    close: float = SMALL_MOVE,
     tell: Tell = silent,
 ) -> LoopFit:
     """Fit the unknowns to logs, from initial values or the control law's least squares.
 
     Simulation steps are halved while that changes the result; given ones only with `halve`.  iterate: whether the
     values may change; else only standard deviations and residuals are computed.  most: iterations of each
-    minimisation.  tell: called at each iteration.
+    minimisation.  close: deviations by which its last step may move each value.  tell: called at each iteration.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
             steps = [max(1, round(log.period / model.command.step)) for log in logs]
-        first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
+        first = coarse_steps(logs) if steps is None else tuple(steps)
         fit = _OutputError(model, logs, tell)
-        fit.most = most
+        fit.most, fit.close = most, close
         return fit.run(first, start, is_fixed=steps is not None and not halve, iterate=iterate)
+
+
+def coarse_steps(logs: Sequence[LoopLog], longest: float = COARSEST) -> tuple[int, ...]:
+    """Steps between rows of each log of the first simulations."""
+    return tuple(max(1, int(np.ceil(log.period / longest))) for log in logs)
 
 
 class _OutputError:
@@ -117,13 +124,13 @@ class _OutputError:
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
-        self.most = ITERATIONS
+        self.most, self.close, self.slope_step = ITERATIONS, SMALL_MOVE, SLOPE_STEP
         self.is_robust = model.command.loss == "huber"
         self.widths: Array | None = None  # residuals beyond these count less
 
     def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
         point, wider = self._start(steps, start), None
-        first = point.theta
+        first = point.theta if start is None else None
         if self.is_robust and iterate:
             point = self._narrowed(point, steps)
         while iterate:
@@ -149,7 +156,8 @@ class _OutputError:
                 break
         if self.is_robust and iterate and not is_fixed:  # runs that stand and slide: one step is not the optimum
             point = self._settled(point, steps)
-        return self._finished(point, steps)
+        self.slope_step = COARSEST
+        return self._finished(self.at(point.theta, steps) or point, steps)
 
     def _shifted(self, point: _Rolled, finer: _Rolled) -> Array:
         """Distance by which the residuals of finer steps, and nothing else, move the values of a point."""
@@ -162,8 +170,10 @@ class _OutputError:
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """Simulated motion at the parameter values theta; None if it diverges."""
-        motions = self._motions(theta, steps, slopes=slopes)
-        if motions is None:
+        coarse = self._coarse(steps)
+        motions = self._motions(theta, steps, slopes=slopes and coarse == tuple(steps))
+        steep = self._motions(theta, coarse, slopes=True) if slopes and coarse != tuple(steps) else motions
+        if motions is None or steep is None:
             return None
         each = list(zip(self.logs, motions, self.counted, strict=True))
         rest = [np.where(counts, log.q - m.q, 0.0) for log, m, counts in each]
@@ -175,8 +185,15 @@ class _OutputError:
             rest, shares = [e for e, _ in bent], [w * counts for (_, w), counts in zip(bent, shares, strict=True)]
         rows = np.maximum(sum(counts.sum(axis=0) for counts in self.counted), 1)
         rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / rows, 1e-24))
-        slopes_of = [[part.weighted(own) for part in m.slopes] for (_, m, _), own in zip(each, shares, strict=True)]
+        slopes_of = [[part.weighted(own) for part in m.slopes] for m, own in zip(steep, shares, strict=True)]
         return _Rolled(theta, rest, rms, slopes_of) if np.isfinite(rms).all() else None
+
+    def _coarse(self, steps: Sequence[int]) -> tuple[int, ...]:
+        """Steps of derivatives: those of a step of Gauss and Newton need not be as exact as its residuals."""
+        command = self.model.command
+        if command.step is not None or command.integrator == "euler":
+            return tuple(steps)
+        return tuple(min(k, usual) for k, usual in zip(steps, coarse_steps(self.logs, self.slope_step), strict=True))
 
     def _narrowed(self, point: _Rolled, steps: tuple[int, ...]) -> _Rolled:
         """Fit with the widths of Huber's loss from the residuals of the last one, until they no longer shrink."""
@@ -201,10 +218,10 @@ class _OutputError:
             motions.append(found)
         return motions
 
-    def _without_contact(self, point: _Rolled, first: Array, steps: tuple[int, ...]) -> _Rolled:
+    def _without_contact(self, point: _Rolled, first: Array | None, steps: tuple[int, ...]) -> _Rolled:
         """Refit without rows of external contact, repeated because further contact appears after each exclusion.
 
-        first: initial values of the fit.
+        first: initial values of the fit, from which it begins once again; None where they were given.
         """
         self.looks = False
         for look in range(LOOKS):
@@ -215,7 +232,7 @@ class _OutputError:
                 break
             self.counted = [~rows for rows in found]
             self.expected = max(self.expected, self.settlings + 3)
-            starts = [point.theta, first][: 1 if look else 2]  # what was fitted to a push may be a trap
+            starts = [point.theta, *([] if look or first is None else [first])]  # what fitted a push may be a trap
             begins = [self.at(theta, steps) for theta in starts]
             point = min((self._settled(b, steps) for b in begins if b is not None), key=lambda found: found.cost)
         return point
@@ -343,9 +360,8 @@ class _OutputError:
         return point
 
     def _small_fall(self, point: _Rolled) -> float:
-        """Fall of the sum of squares that moves each value by less than `SMALL_MOVE`."""
-        apart = sum(len(e) / autocorrelation_time(x) for e in point.rest for x in e.T)
-        return SMALL_MOVE**2 * self.model.count / float(apart)
+        """Fall of the sum of squares that moves each value by less than `close` deviations."""
+        return self.close**2 * self.model.count / float(_rows_apart(point.rest).sum())
 
     def _tell_iteration(self, part: float) -> None:
         """Report an iteration; part: of the iterations at most, beside how far the promised gain has fallen."""
@@ -423,6 +439,13 @@ class _OutputError:
         return found
 
 
+def _rows_apart(rest: Sequence[Array]) -> Array:
+    """Number of rows of each position over the time that its residuals are correlated for."""
+    return np.array(
+        [sum(len(x) / autocorrelation_time(x) for x in own) for own in zip(*(e.T for e in rest), strict=True)]
+    )
+
+
 def _huber_widths(rest: Sequence[Array], counted: Sequence[NDArray[np.bool_]]) -> Array:
     """Residuals of each position beyond which Huber's loss grows linearly, from the median of all."""
     every, counts = np.concatenate(rest), np.concatenate(counted)
@@ -452,6 +475,34 @@ def moved(model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Seque
         fit = _OutputError(model, logs)
         fit.most = most
         return fit._settled(fit._start(tuple(steps), theta), steps)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Values that a short fit reached, with their standard deviations under correlated residuals.
+
+    rest: residuals of each log (N, n); rms: of each position.  apart (n,): number of rows of each position that count
+    as independent.
+    """
+
+    theta: Array
+    deviation: Array
+    rest: list[Array]
+    rms: Array
+    apart: Array
+
+
+def reached(
+    model: ServoModel, logs: Sequence[LoopLog], theta: Array | None, steps: Sequence[int], tell: Tell = silent
+) -> Reached:
+    """Values near the best ones, from theta or from the control law's: no value would move by more than `MOVED`."""
+    with one_thread():
+        fit = _OutputError(model, logs, tell)
+        fit.close, fit.expected = MOVED, 1
+        point = fit._settled(fit._start(tuple(steps), theta), steps)
+        deviation = fit._proposed(point, 0.0)[1] * fit._inflation(point)
+        own = slice(model.count)
+        return Reached(point.theta[own], deviation[own], point.rest, point.rms, _rows_apart(point.rest) / LASTS)
 
 
 def probed(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
@@ -37,6 +38,8 @@ from minertia.robot.parameters import LINK_SYMBOLS, full_name, regrouped_name, s
 from minertia.robot.robot import Robot
 
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
+
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class LinearModel:
         *,
         temperature: Array | None = None,
         samples: int | None = None,
-    ) -> tuple[Array, Array] | None:
+    ) -> tuple[Places, Array] | None:
         """Entries of Y that are not zero: places in a flat (rows, unknowns), and values (N, entries); see `columns`.
 
         None if unknowns are combinations of columns (`mixing`).  An effect acts in one row: most entries are zero.

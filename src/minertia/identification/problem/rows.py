@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from minertia.identification.logs.recording import Passes
-from minertia.identification.problem.linear import LinearModel, combined_columns
+from minertia.identification.problem.linear import LinearModel, Places, combined_columns
 from minertia.identification.problem.regressor import momentum_columns, power_columns
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length, rate_of_change
 from minertia.io.arrays import Array
@@ -182,7 +182,7 @@ class RowMaker:
         Y[:, :, given.absent] = 0.0
         return Y, effort[:, list(model.rows)]
 
-    def _entries(self, piece: Motion, given: _Inputs, effort: Array) -> tuple[Array, Array, tuple[int, ...], Array]:
+    def _entries(self, piece: Motion, given: _Inputs, effort: Array) -> tuple[Places, Array, tuple[int, ...], Array]:
         """Entries of Y that are not zero: their places in a flat row, values and that row's shape; and tau."""
         model, found = self.model, None
         if equations_of(piece) == TORQUE and piece.projection is None and not given.absent:
@@ -206,7 +206,7 @@ class _Inputs:
     absent: list[int]
 
 
-def _filtered(piece: Motion, places: Array, values: Array, shape: tuple[int, ...], tau: Array) -> tuple[Array, Array]:
+def _filtered(piece: Motion, places: Places, values: Array, shape: tuple[int, ...], tau: Array) -> tuple[Array, Array]:
     """Y and tau through the parallel filter, from the entries of Y that are not zero."""
     thin, efforts = decimated(piece, np.ascontiguousarray(values), tau)
     Y = np.zeros((len(thin), int(np.prod(shape))))
