@@ -44,28 +44,26 @@ def solve_commands(
     campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
 ) -> ServoEstimate:
     """Fit the position servos, adapt the choices that the logs do not determine, and search for missing effects."""
+    made, ahead = Chosen(campaign, servos), within(tell, 0.0, FITTED)
     if method == "output-error" and is_open(campaign, servos):
         made = chosen(campaign, servos, logs, within(tell, 0.0, SEARCHED_PART))
-        fit = output_error(made.model, logs, made.start, tell=within(tell, SEARCHED_PART, FITTED))
-    else:
-        made, fit = _changed(campaign, servos, logs, method, within(tell, 0.0, FITTED))
+        ahead = within(tell, SEARCHED_PART, FITTED)
+    made, fit = _changed(made, logs, method, ahead)
     tell(WorkStep("searching for elastic joints", FITTED))
     short = shortened(logs, PROBED)
     notes = (*made.notes, *fit.notes, *elasticity_notes(made.campaign, replace(fit, steps=coarse_steps(short)), short))
     return _estimate(replace(fit, notes=notes), made.campaign, method)
 
 
-def _changed(
-    campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
-) -> tuple[Chosen, LoopFit]:
+def _changed(made: Chosen, logs: list[LoopLog], method: str, tell: Tell) -> tuple[Chosen, LoopFit]:
     """Fit, and again with the changes of gains and offsets that the fit asks for."""
-    made, fit = Chosen(campaign, servos), fitted(servos, logs, method, tell)
+    fit = fitted(made, logs, method, tell)
     for change in CHANGES:
         changed = change(made.campaign, made.model, loose_gains(fit))
         if changed is not None:
             model = loop_model(changed[0], min(log.period for log in logs))
             made = Chosen(changed[0], model, None, (*made.notes, changed[1]))
-            fit = fitted(model, logs, method, tell)
+            fit = fitted(made, logs, method, tell)
     return made, fit
 
 
@@ -86,16 +84,16 @@ def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
 METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}
 
 
-def fitted(model: ServoModel, logs: list[LoopLog], method: str, tell: Tell) -> LoopFit:
+def fitted(made: Chosen, logs: list[LoopLog], method: str, tell: Tell) -> LoopFit:
     """Fit by the given method; standard deviations and residuals always refer to the simulated positions."""
     if method == "output-error":
-        return output_error(model, logs, tell=tell)
+        return output_error(made.model, logs, made.start, tell=tell)
     if method not in METHODS:
         raise UnknownName("method without efforts", method, ("output-error", *METHODS))
-    theta = METHODS[method](model, logs)
+    theta = METHODS[method](made.model, logs)
     if theta is None:
         raise MinertiaError("the control law cannot be fitted to the efforts: no joint moves in these logs")
-    return output_error(model, logs, theta, iterate=False, tell=tell)
+    return output_error(made.model, logs, theta, iterate=False, tell=tell)
 
 
 def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:
