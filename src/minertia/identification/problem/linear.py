@@ -120,9 +120,10 @@ class LinearModel:
     ) -> tuple[Places, Array] | None:
         """Entries of Y that are not zero: places in a flat (rows, unknowns), and values (N, entries); see `columns`.
 
-        None if unknowns are combinations of columns (`mixing`).  An effect acts in one row: most entries are zero.
+        None if unknowns are combinations of columns (`mixing`), or more than these, as with a payload.  An effect acts
+        in one row: most entries are zero.
         """
-        if self.mixing is not None:
+        if self.mixing is not None or len(self.kept) != self.count:
             return None
         names = [self.standard[k] for k in self.kept]
         terms = {t.name: t for t in self.choice.terms}
