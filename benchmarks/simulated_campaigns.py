@@ -224,8 +224,9 @@ def _perturbed(robot: Robot, rng: np.random.Generator, error: float) -> Robot:
         change = np.eye(4) + error / 2 * rng.normal(size=(4, 4))
         if rng.random() < MISWEIGHED:
             change *= np.sqrt(1 + rng.choice([-1, 1]) * rng.uniform(*MASS_ERROR))
-        P = pseudo_inertia([float(x) for x in ten])
-        links.append(tuple(from_pseudo_inertia(change @ P @ change.T)))
+        values, axes = np.linalg.eigh(pseudo_inertia([float(x) for x in ten]))
+        root = axes * np.sqrt(np.maximum(values, 0.0)) @ change  # in parts of the link's own size
+        links.append(tuple(from_pseudo_inertia(root @ root.T)))
     return replace(robot, links=tuple(links))
 
 

@@ -10,7 +10,9 @@ import pytest
 from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
+from minertia.identification.problem.path import presliding_of
 from minertia.identification.problem.terms import Term, chosen_effects
+from minertia.identification.signals.filtering import Motion
 from minertia.io.errors import MinertiaError, UnknownName
 from minertia.robot.effects import EFFECTS
 from tests.every_effect import plain_constants
@@ -52,7 +54,8 @@ def test_recovery(symbol):
     beta = rng.uniform(0.5, 2.0, model.count)
     asked = load(motion.q, motion.qd, motion.qdd) if model.choice.needs_load else None
     warmth = 30 + 10 * rng.random(motion.q.shape) if model.choice.needs("temperature") else None
-    tau = model.columns(motion.q, motion.qd, motion.qdd, asked, temperature=warmth) @ beta
+    slid = presliding_of(model, Motion.of(motion))
+    tau = model.columns(motion.q, motion.qd, motion.qdd, asked, temperature=warmth, presliding=slid) @ beta
     motion = replace(motion, tau=tau, channels={} if warmth is None else {"temperature": warmth})
     problem = observe(model, [motion], load=load if model.choice.needs_load else None)
     assert np.allclose(named_estimator("wls").fit(problem).beta, beta, rtol=1e-7)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.identification.efforts.judge import _spread
 from minertia.identification.signals.filtering import Motion
 from tests.arm import recorded_arm
 from tests.identification.motions import fourier_motion, noisy
@@ -134,3 +135,20 @@ def test_the_ladder_takes_what_is_there_and_nothing_else():
     assert (robot.joints[2].name, "cubic") in cubic
     smooth = steps(lambda m: 3.0 * third * (np.tanh(m.qd / 0.1) - np.sign(m.qd)))
     assert (robot.joints[2].name, "smooth_coulomb") in smooth
+
+
+def test_effects_too_small_to_select_widen_intervals():
+    """Load-dependent friction of a hundredth of the effort is not selected; intervals of friction allow for it."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    rng, motion = np.random.default_rng(1), fourier_motion(robot, 300, 1, duration=6.0)
+    tau = motion.tau + np.sign(motion.qd) * (1.0 + 0.01 * np.abs(motion.tau))
+    log = noisy(replace(motion, tau=tau), rng, 0.05)
+    chosen = mi.identify(mi.Campaign(robot, [log]))
+    ladder = chosen.problem.ladder
+    assert "FCL" not in {taken.step.symbol for taken in ladder.steps}
+    alone, _ = _spread(chosen.problem, chosen.estimate)
+    ratios = dict(zip(chosen.estimate.part.names, chosen.evidence.spread.inflation / alone.inflation, strict=True))
+    assert min(ratios.values()) > 0.999 and ratios["FC1"] > 1.2
+    names, more = ladder.unselected
+    scale = np.sqrt(np.maximum(np.diag(more), 1e-300))
+    assert names.index("FC1") >= 0 and np.linalg.eigvalsh(more / np.outer(scale, scale))[0] > -1e-6

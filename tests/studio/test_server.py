@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -211,6 +212,11 @@ def test_another_user_of_the_machine_reads_and_writes_nothing(at, c, folder, met
         page = other.get("/robot", headers={"Accept": "text/html"})
         assert page.status_code == 401 and page.text.startswith("<!doctype html>") and NO_TOKEN in page.text
     assert sorted(folder.rglob("*")) == before
+
+
+def test_answers_are_sent_at_once(at):
+    """asyncio switches Nagle's algorithm off only for sockets that name their protocol."""
+    assert at.listener.proto == socket.IPPROTO_TCP
 
 
 def test_the_token_becomes_a_cookie_of_this_studio_alone(tmp_path):

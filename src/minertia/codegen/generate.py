@@ -175,6 +175,9 @@ def _effect_notes(setting: Setting) -> list[str]:
     warm = [name for name in setting.others if "temperature" in BY_SYMBOL[split_name(name)[0]].inputs]
     if warm and not setting.temperature:
         notes.append(f"{', '.join(warm)} are taken at their reference temperature")
+    slid = [name for name in setting.others if "presliding" in BY_SYMBOL[split_name(name)[0]].inputs]
+    if slid:
+        notes.append(f"{', '.join(slid)} are taken as in steady sliding: the code has no memory of the path")
     if setting.placed and setting.of_velocity:
         named = ", ".join(setting.placed)
         notes.append(f"the function of friction alone leaves out {named}, which need more than velocities")

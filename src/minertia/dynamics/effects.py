@@ -39,15 +39,20 @@ class UnitEffects:
         self.q = joint_positions(robot, state.q)
         self.qd, self.qdd = joint_rates(robot, state.qd), joint_rates(robot, state.qdd)
 
-    def of(self, j: int, symbol: str, constants: Mapping[str, float] | None = None) -> dict[int, Scalar]:
-        """{coordinate: effort} of an effect of joint j or of its motor; constants: default: those of the robot."""
+    def of(
+        self, j: int, symbol: str, constants: Mapping[str, float] | None = None, presliding: Scalar | None = None
+    ) -> dict[int, Scalar]:
+        """{coordinate: effort} of an effect of joint j or of its motor; constants: default: those of the robot.
+
+        presliding: see `JointState`.
+        """
         given = self.robot.effect_constants(j, symbol) if constants is None else constants
         if symbol in MOTOR_SYMBOLS:
             return self._of_motor(j, symbol, given)
         c = self._one_coordinate(j, symbol)
         load = 0 if self.load is None else self.load[c]
         warmth = None if self.temperature is None else self.temperature[c]
-        state = JointState(self.q[j], self.qd[j], self.qdd[j], load, warmth)
+        state = JointState(self.q[j], self.qd[j], self.qdd[j], load, warmth, presliding=presliding)
         effort = BY_SYMBOL[symbol].shape(state, given)
         return {c: mul(ratio, effort) for c, ratio in self.robot.shares(j)}
 

@@ -22,7 +22,8 @@ class JointState(NamedTuple):
     q, qd, qdd: motion of the joint [rad or m].  load: rigid-body and rotor effort, friction excluded [N m or N].
     temperature: of the joint [degC]; None if unknown: the effect's reference temperature is used.  sliding:
     direction of motion (1, -1, 0) that dry friction opposes; None: that of qd.  A simulation evaluates 1 and -1
-    for the bounds of static friction at standstill.
+    for the bounds of static friction at standstill.  presliding: elastic displacement over its largest, -1 to 1, a
+    memory of the path (`dynamics.presliding`); None if the path is unknown: that of steady sliding is used.
     """
 
     q: Scalar
@@ -31,14 +32,20 @@ class JointState(NamedTuple):
     load: Scalar = 0
     temperature: Scalar | None = None
     sliding: Scalar | None = None
+    presliding: Scalar | None = None
 
     @property
     def direction(self) -> Scalar:
         """Direction of motion, 0 at standstill: used by dry-friction shapes in place of sign(qd)."""
         return sign(self.qd) if self.sliding is None else self.sliding
 
+    @property
+    def slid(self) -> Scalar:
+        """Presliding displacement over its largest; the direction of motion where the path is unknown."""
+        return self.direction if self.presliding is None else self.presliding
 
-INPUTS = ("q", "qd", "qdd", "load", "temperature")  # what shapes may read
+
+INPUTS = ("q", "qd", "qdd", "load", "temperature", "presliding")  # what shapes may read
 
 
 Constants: TypeAlias = Mapping[str, Scalar]  # numbers, or inputs of a simulation

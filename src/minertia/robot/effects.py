@@ -91,6 +91,11 @@ BUILT_IN = (
     Effect("FS", "stribeck", *COULOMB, "Stribeck friction: excess over Coulomb friction at low speed",
            "FS exp(-(qd / velocity)^2) sign(qd)", _stribeck, constants={"velocity": None},
            scan=(0.01, 0.02, 0.04, 0.08, 0.15, 0.3), has_twin=True, is_bounded=True, is_dry=True, fleet="robot"),
+    Effect("FP", "presliding", *COULOMB, "Coulomb friction that is reached after an elastic displacement: element of a "
+"Maxwell-slip model",
+           "FP z / displacement with dz = dq and |z| <= displacement", lambda s, c: s.slid, ("qd", "presliding"),
+           constants={"displacement": None}, scan=(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03), is_bounded=True,
+           is_dry=True),
     Effect("FCL", "load_coulomb", "1", "1", "Coulomb friction proportional to the joint load", "FCL |load| sign(qd)",
            lambda s, c: mul(absolute(s.load), s.direction), ("qd", "load"), is_dry=True, fleet="robot"),
     Effect("FCQ", "position_coulomb", "N m/rad", "N/m", "linear change of Coulomb friction with position",

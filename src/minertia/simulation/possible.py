@@ -34,6 +34,8 @@ def simulable_robot(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
     """Simulable version of a robot, and messages on the changes."""
     robot.parameters()  # says what is missing
     found, notes = _possible(robot)
+    if found.has_input("presliding"):
+        notes = (*notes, "presliding is not simulated: friction is that of steady sliding at once")
     if not found.has_input("temperature"):
         return found, notes
     warm = [e.name for e in EFFECTS if "temperature" in e.inputs]

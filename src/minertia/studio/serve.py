@@ -92,7 +92,8 @@ def serve(
 def _listener(host: str, port: int | None) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for wanted in (port,) if port is not None else (PORT, 0):
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio sends answers at once only where the protocol is named; else each waits 40 ms for an acknowledgement
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, wanted))

@@ -23,7 +23,8 @@ from minertia.io.arrays import Array
 from minertia.robot.effect import Effect, JointState
 from minertia.robot.effects import BY_SYMBOL, EFFECTS
 
-SIMULATED = tuple(e.name for e in EFFECTS if "temperature" not in e.inputs)  # commands come without temperatures
+# simulations have no temperatures and no memory of the path
+SIMULATED = tuple(e.name for e in EFFECTS if not {"temperature", "presliding"} & {*e.inputs})
 
 
 class EffectAt(NamedTuple):

@@ -34,9 +34,10 @@ from minertia.io.resources import one_thread
 STEP = 2**0.5  # ratio of neighbouring cut-offs
 STEPS = 6  # in either direction, at most
 LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is made on
-LEFT_OUT = ("load_coulomb", "stribeck", "cubic", "position_coulomb")  # effects that hardly depend on the cut-off
+# effects that hardly depend on the cut-off
+LEFT_OUT = ("load_coulomb", "stribeck", "cubic", "position_coulomb", "presliding")
 WIDTH = 0.03  # of smooth Coulomb friction beside plain one, in parts of the highest speed
-OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the data of their own
+OWN_PASS = ("load_coulomb", "stribeck", "presliding")  # effects that need a pass over the data of their own
 
 
 def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: float) -> tuple[float, tuple[Tried, ...]]:

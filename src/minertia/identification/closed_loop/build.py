@@ -59,8 +59,8 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
         if symbol_of(name) not in SIMULATED:
             raise CampaignError(
-                f"the effect {name} cannot be simulated in fits of commands, whose logs have no temperatures; "
-                f"available: {', '.join(SIMULATED)}"
+                f"the effect {name} cannot be simulated in fits of commands, which have no temperatures and no "
+                f"memory of the path; available: {', '.join(SIMULATED)}"
             )
     keeps = campaign.links == "robot"
     if keeps and not robot.has_parameters:

@@ -40,6 +40,7 @@ from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
+from minertia.identification.problem.path import with_path, without_order
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.signals.filtering import Motion
 from minertia.robot.parameters import BIAS_SYMBOLS
@@ -56,6 +57,8 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
     widths, by_prior = _spread(problem, estimate)
+    if widths is not None and problem.ladder is not None and problem.ladder.unselected is not None:
+        widths = widths.wider(_at(part.names, *problem.ladder.unselected))
     parameters = parameter_evidence(estimate, part, widths, over_recordings(part, fit.sigma), by_prior)
     counted = _on_training(problem, estimate)
     training = pooled("training", counted)
@@ -156,6 +159,16 @@ def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residual
     return found
 
 
+def _at(names: Sequence[str], own: Sequence[str], covariance: Array) -> Array:
+    """Covariance of some unknowns among those of another list, zero where they are not in both."""
+    place = {name: k for k, name in enumerate(own)}
+    chosen = np.zeros((len(names), len(own)))
+    for k, name in enumerate(names):
+        if name in place:
+            chosen[k, place[name]] = 1.0
+    return np.asarray(chosen @ covariance @ chosen.T)
+
+
 def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tuple[str, ...]]:
     """Interval widths under correlated residuals, and names of parameters that the prior determines.
 
@@ -208,7 +221,7 @@ def residuals_by(
     pairs: list[tuple[Array, Array]] = []
     noise: list[Array] = []
     samples = 0
-    for block in log.judged:
+    for block in with_path(model, log.judged):
         own = efforts(block)
         if log.evaluation is None:
             pairs.append((np.asarray(block.tau)[:, list(model.rows)], own))
@@ -273,6 +286,7 @@ def _load_of(problem: EffortRows, estimate: Estimate, log: EffortLog) -> Carried
     measured = np.any(next(iter(log.judged)).tau, axis=0).astype(float)  # zero for loads that the log does not have
     tau = np.broadcast_to(measured, (len(trial.q), len(measured)))
     motion = Motion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, tau)
+    motion = without_order(problem.linear, motion)
     return carried_load(trial, predict(problem.linear, estimate.beta, motion)[:, : len(trial.joints)])
 
 
@@ -386,7 +400,7 @@ def _load_doubt(problem: EffortRows, estimate: Estimate, log: EffortLog) -> str 
     if log.carried is None:
         return None
     left = [0.0, 0.0]
-    for block in log.judged:
+    for block in with_path(problem.linear, log.judged):
         predicted = predict(problem.linear, estimate.beta, block)
         for k, one in enumerate((log, replace(log, carried=None))):
             measured, own = one.compared(block, predicted)

@@ -81,4 +81,4 @@ def _at_outputs(model: LinearModel, part: Motion, values: Array, times: Array) -
 
 def _is_friction(name: str) -> bool:
     effect = BY_SYMBOL.get(symbol_of(name))
-    return effect is not None and set(effect.inputs) <= {"qd"}
+    return effect is not None and set(effect.inputs) <= {"qd", "presliding"}

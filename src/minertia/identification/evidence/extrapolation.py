@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.path import presliding_of
 from minertia.identification.problem.prediction import load_efforts
 from minertia.identification.problem.rows import MotionLike, projected, reach_rows
 from minertia.identification.signals.filtering import Motion
@@ -62,7 +63,8 @@ def unknown_part(model: LinearModel, beta: Array, covariance: Array, parts: Iter
     for part in parts:
         rows = slice(0, None, max(1, len(part.t) // SAMPLES))
         q, qd, qdd = (np.asarray(a, float)[rows] for a in (part.q, part.qd, part.qdd))
-        Y = model.columns(q, qd, qdd, None if load is None else load(q, qd, qdd))
+        slid = {name: values[rows] for name, values in presliding_of(model, Motion.of(part)).items()}
+        Y = model.columns(q, qd, qdd, None if load is None else load(q, qd, qdd), presliding=slid)
         Y = projected(model, Motion.of(part).select(rows), Y)
         spread += float(np.einsum("nrp,pq,nrq->", Y, covariance, Y))
         effort += float(np.sum(np.asarray(part.tau, float)[rows][:, list(model.rows)] ** 2))

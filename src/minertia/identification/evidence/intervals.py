@@ -10,7 +10,7 @@ posterior given the residuals.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,13 @@ class Spread:
         if modelled is not None:
             modelled[np.ix_(own, own)] = self.modelled
         return Spread(inflation, freedom, self.length, self.blocks, covariance, white, modelled=modelled)
+
+    def wider(self, more: Array) -> Spread:
+        """Spread with this covariance in addition to the stated one."""
+        modelled = None if self.modelled is None else self.joint + more
+        covariance = self.stated + more
+        inflation = np.sqrt(np.maximum(np.diag(covariance), 1e-300) / np.maximum(np.diag(self.white), 1e-300))
+        return replace(self, inflation=inflation, covariance=covariance, modelled=modelled)
 
     def half_width(self, deviation: Array) -> Array:
         """Half the width of the 95 % interval of values with these stated standard deviations."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from minertia.dynamics.model import torque_regressor
 from minertia.identification.loads.load import Load
-from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.linear import NO_PATH, LinearModel, Presliding
 from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
 from minertia.io.errors import CampaignError, MinertiaError
@@ -39,10 +39,13 @@ class LoadedModel(LinearModel):
         load: Array | None = None,
         *,
         temperature: Array | None = None,
+        presliding: Presliding = NO_PATH,
         samples: int | None = None,
     ) -> Array:
         """Regressor Y of the robot, then the ten columns of the body."""
-        own = LinearModel.columns(self, q, qd, qdd, load, temperature=temperature, samples=samples)
+        own = LinearModel.columns(
+            self, q, qd, qdd, load, temperature=temperature, presliding=presliding, samples=samples
+        )
         body = body_columns(self.robot, self.rows, q, qd, qdd, self.at)
         return np.concatenate([own, body if self.is_loaded else np.zeros_like(body)], axis=2)
 

@@ -11,7 +11,7 @@ columns of one pass over the data; every trial is algebra on R factors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,12 +33,14 @@ SAMPLES = 30_000  # of a log, on which the choice is made
 TIE = 1.0  # of the logarithm of the marginal likelihood: models that differ less predict alike
 ROUNDS = 2  # of the search for constants
 MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
-FRACTIONS = {  # of the highest speed of a joint: values of a constant that are tried
+FRACTIONS = {  # of the highest speed of a joint, of its range for a displacement: values of a constant that are tried
     "width": (0.003, 0.01, 0.03, 0.1),
     "velocity": (0.01, 0.03, 0.1),
+    "displacement": (0.001, 0.003, 0.01, 0.03),
 }
 ALIKE = "the simpler model predicts alike"
 POWER = "it adds power to the motion at high speeds"
+SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
 WARM = 8  # iterations of the factors from those of a larger model
 
 
@@ -62,6 +64,7 @@ LADDER = (
     Step("cubic", "FVC"),
     Step("stribeck", "FS", "velocity"),
     Step("position_coulomb", "FCQ", "middle"),
+    Step("presliding", "FP", "displacement"),
 )
 START = ("rotor", "viscous", "coulomb", "offset")
 DROPPED = "rotor"  # of the start, where the logs do not show it
@@ -91,13 +94,15 @@ class Taken:
 class Ladder:
     """Result of the selection: the effects, as a campaign specifies them, and the selected steps.
 
-    start: effects of the initial model.  tried: all candidate steps, in order.
+    start: effects of the initial model.  tried: all candidate steps, in order.  unselected: covariance of
+    unknowns, by name, due to effects that were not selected: they may act, too small to be seen.
     """
 
     robot: Robot
     steps: tuple[Taken, ...] = ()
     start: tuple[str, ...] = START
     tried: tuple[Tried, ...] = ()
+    unselected: tuple[tuple[str, ...], Array] | None = None
 
     def __repr__(self) -> str:
         taken = ", ".join(f"{t.step.word} at {plural(len(t.joints), 'joint')}" for t in self.steps) or "nothing more"
@@ -163,7 +168,7 @@ def candidates(
     """All candidate effects on every joint, for `chosen_effects`.
 
     reach (3, n): lowest and highest position and highest speed of each coordinate.  fractions: values of constants
-    of velocity, in parts of the highest speed.
+    in parts of the highest speed, of a displacement in parts of the range.
     """
     own = springs(robot)
     found = [*(everywhere(robot, word) for word in START), *own]
@@ -179,7 +184,7 @@ def candidates(
 
 
 def joint_speed(robot: Robot, j: int, speeds: Array) -> float:
-    """Highest speed of joint j when all its coordinates are at their highest speed."""
+    """Highest speed of joint j when all its coordinates are at their highest speed, likewise its widest range."""
     return float(sum(float(speeds[c]) * abs(float(ratio)) for c, ratio in robot.shares(j)))  # type: ignore[arg-type]
 
 
@@ -192,8 +197,8 @@ def _values(
     if step.constant == "middle":
         middle = 0.5 * (reach[0] + reach[1])
         return [float(f"{sum(middle[c] * float(ratio) for c, ratio in robot.shares(j)):.2g}")]  # type: ignore[arg-type]
-    fastest = joint_speed(robot, j, reach[2])
-    return [float(f"{part * fastest:.2g}") for part in fractions[step.constant] if part * fastest > 0]
+    whole = joint_speed(robot, j, reach[1] - reach[0] if step.constant == "displacement" else reach[2])
+    return [float(f"{part * whole:.2g}") for part in fractions[step.constant] if part * whole > 0]
 
 
 def _tag(value: float | None) -> str:
@@ -233,15 +238,17 @@ class _Selection:
             return Ladder(self.robot)
         self.use = self._everything()
         self.found = self.likelihood.maximised(self.use)
+        self.full = self.use
         for _ in range(ROUNDS):
             if not self._constants():
                 break
             self.found = self.likelihood.maximised(self.use, self.found)
+        self.full = self.use
         for step in LADDER[::-1]:
             self._remove_kind(step)
         start = tuple(word for word in START if word != DROPPED) if self._drop() else START
         self._remove_single()
-        return Ladder(self.robot, self._taken(), start, tuple(self.tried))
+        return Ladder(self.robot, self._taken(), start, tuple(self.tried), self._unselected())
 
     def _is_exact(self) -> bool:
         """Whether the initial model explains the efforts up to rounding errors."""
@@ -338,10 +345,14 @@ class _Selection:
         """Fall of the likelihood when an effect is removed from a joint, at the deviations in use."""
         return self.found.likelihood - self.likelihood.likelihood(self._without(step, (j,)), self.found)
 
+    def _rotors(self) -> list[int]:
+        """Columns of rotor inertia."""
+        (symbol,) = WORDS[DROPPED]
+        return [k for name, k in self.index.items() if name.rstrip("0123456789") in (symbol, f"{symbol}M")]
+
     def _drop(self) -> bool:
         """Drop rotor inertia from all joints if the likelihood does not fall; whether it was dropped."""
-        (symbol,) = WORDS[DROPPED]
-        own = [k for name, k in self.index.items() if name.rstrip("0123456789") in (symbol, f"{symbol}M")]
+        own = self._rotors()
         if not own:
             return False
         use = self.use.copy()
@@ -369,6 +380,31 @@ class _Selection:
             where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
             self.tried.append(Tried("effects", f"{step.word} at {where}", one.gain, True))
         return tuple(taken)
+
+    def _unselected(self) -> tuple[tuple[str, ...], Array]:
+        """Covariance of the unknowns due to effects that were not selected: they may act, too small to be seen.
+
+        Each effect at each joint may act with a factor of `SIZES`, as probable a priori as not at all.
+        """
+        one = self.likelihood.addition(self.use, self.found)
+        place = {k: n for n, k in enumerate(one.own)}
+        more = np.zeros((len(one.own), len(one.own)))
+        for column, replaced in self._removed():
+            square, change = one.second_moment(column, SIZES)
+            for k in replaced:
+                change[place[k]] += 1.0  # both are levels of the same friction
+            more += square * np.outer(change, change)
+        return tuple(self.problem.names[k].partition("@")[0] for k in one.own), more
+
+    def _removed(self) -> Iterator[tuple[int, list[int]]]:
+        """Columns of effects that were removed, with those in use that they could replace."""
+        yield from ((k, []) for k in self._rotors() if self.likelihood.live[k] and not self.use[k])
+        for step in LADDER:
+            for j in self.robot.driven:
+                places = self._places(step, j)
+                own = [k for k in places if self.full[k] and self.likelihood.live[k]]
+                if own and not self.use[places].any():
+                    yield own[0], [k for k in self._replaced(step, j) if self.use[k] and self.likelihood.live[k]]
 
     def _gain(self, loss: float) -> float:
         """Relative reduction of the error of predictions that corresponds to a difference of log-likelihoods."""

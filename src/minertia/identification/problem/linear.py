@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +39,8 @@ from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
+Presliding: TypeAlias = Mapping[str, Array]  # displacement (N,) over the largest, by the name of the effect
+NO_PATH: Presliding = MappingProxyType({})
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
 
 Places = NDArray[np.intp]
@@ -98,16 +102,17 @@ class LinearModel:
         load: Array | None = None,
         *,
         temperature: Array | None = None,
+        presliding: Presliding = NO_PATH,
         samples: int | None = None,
     ) -> Array:
         """Regressor Y, shape (N, rows, unknowns).
 
         load (N, efforts): rigid-body torques, for load-dependent effects.  temperature (N, coordinates) [degC].
-        samples: total number in the pass that these samples belong to, to choose the fastest method; default: these
-        alone.
+        presliding: displacements (N,) of effects over the largest, by name; default: those of steady sliding.  samples:
+        total number in the pass that these samples belong to, to choose the fastest method; default: these alone.
         """
         names = [self.standard[k] for k in self.kept]
-        Y = standard_columns(self, (q, qd, qdd), load, names, samples, temperature)
+        Y = standard_columns(self, (q, qd, qdd), load, names, samples, temperature, presliding)
         return Y if self.mixing is None else np.asarray(Y @ self.mixing)
 
     def entries(
@@ -116,6 +121,7 @@ class LinearModel:
         load: Array | None = None,
         *,
         temperature: Array | None = None,
+        presliding: Presliding = NO_PATH,
         samples: int | None = None,
     ) -> tuple[Places, Array] | None:
         """Entries of Y that are not zero: places in a flat (rows, unknowns), and values (N, entries); see `columns`.
@@ -134,7 +140,7 @@ class LinearModel:
         links = links.reshape(len(links), -1)
         shown = np.flatnonzero(links.any(axis=0))
         wanted = [terms[name] for name in names if name in terms]
-        acting = list(_term_efforts(self, wanted, state, load, temperature))
+        acting = list(_term_efforts(self, wanted, state, load, temperature, presliding))
         values = np.empty((len(links), len(shown) + len(acting)))
         np.take(links, shown, axis=1, out=values[:, : len(shown)])
         where = {name: k for k, name in enumerate(names)}
@@ -299,7 +305,8 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
     q, qd, qdd = (np.asarray(a) for a in state)
     qd = qd * np.where(np.arange(states) % 2, 1.0, 10 ** rng.uniform(-3, 0, states))[:, None]  # slow ones show friction
     warmth = rng.uniform(20.0, 60.0, (states, model.robot.n)) if model.choice.needs("temperature") else None
-    W = model.columns(q, qd, qdd, load, temperature=warmth).reshape(-1, model.count)
+    slid = {t.name: rng.uniform(-1.0, 1.0, states) for t in model.choice.remembering}
+    W = model.columns(q, qd, qdd, load, temperature=warmth, presliding=slid).reshape(-1, model.count)
     R = numeric.triangle(np.ascontiguousarray(W))
     reference = np.linalg.norm(W, axis=0) / np.sqrt(states)
     rank, _ = numeric.rank_and_gap(R)
@@ -336,6 +343,7 @@ def standard_columns(
     names: Sequence[str],
     samples: int | None = None,
     temperature: Array | None = None,
+    presliding: Presliding = NO_PATH,
 ) -> Array:
     """Columns of standard parameters and extra effects by name, shape (N, rows, names); samples: see `columns`."""
     terms = {t.name: t for t in model.choice.terms}
@@ -352,7 +360,7 @@ def standard_columns(
         if len(run):  # slices are copied several times as fast as single columns
             Y[:, :, places[run[0]] : places[run[-1]] + 1] = links[:, :, run[0] : run[-1] + 1]
     wanted = [terms[name] for name in names if name in terms]
-    for name, row, effort in _term_efforts(model, wanted, state, load, temperature):
+    for name, row, effort in _term_efforts(model, wanted, state, load, temperature, presliding):
         Y[:, row, where[name]] = effort
     return Y
 
@@ -364,6 +372,7 @@ def combined_columns(
     temperature: Array | None,
     links: Callable[[list[str]], Array],
     weights: Array | None = None,
+    presliding: Presliding = NO_PATH,
 ) -> Array:
     """Regressor Y (N, rows, unknowns) of equations other than effort equations, such as momentum or power.
 
@@ -376,7 +385,7 @@ def combined_columns(
     Y = np.zeros((*inner.shape[:2], len(names)))
     Y[:, :, [k for k, name in enumerate(names) if name not in terms]] = inner
     wanted = [terms[name] for name in names if name in terms]
-    for name, row, effort in _term_efforts(model, wanted, state, load, temperature):
+    for name, row, effort in _term_efforts(model, wanted, state, load, temperature, presliding):
         if weights is None:
             Y[:, row, names.index(name)] = effort
         else:
@@ -390,6 +399,7 @@ def _term_efforts(
     state: tuple[Array, Array, Array],
     load: Array | None,
     temperature: Array | None,
+    presliding: Presliding,
 ) -> Iterator[tuple[str, int, Array]]:
     """Name, row and effort (N,) of extra effects, in the rows of the coordinates that drive its joint or its motor."""
     robot, first = model.robot, 6 * model.robot.is_floating
@@ -403,7 +413,7 @@ def _term_efforts(
         closed.of_active(None if temperature is None else list(temperature.T)),
     )
     for term in terms:
-        efforts = unit.of(term.joint, term.symbol, term.settings)
+        efforts = unit.of(term.joint, term.symbol, term.settings, presliding.get(term.name))
         for (row, _), effort in closed.entries({(first + c, ""): effort for c, effort in efforts.items()}).items():
             if row in model.rows:
                 yield term.name, model.rows.index(row), np.asarray(effort)

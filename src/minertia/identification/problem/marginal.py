@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.special import ndtr
 
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import is_nonnegative, link_number, symbol_of
@@ -122,6 +123,19 @@ class MarginalLikelihood:
         """Logarithm of the marginal likelihood with other columns, at the factors and noise levels of a posterior."""
         return self._posterior(use, at.factors, at.sigma**2, is_full=False).found.likelihood
 
+    def addition(self, use: Array, at: Marginal) -> Addition:
+        """What another column would change in a posterior with the columns `use`."""
+        own = np.flatnonzero(use & self.live)
+        H = np.tensordot(1 / (at.sigma**2 * self.memory), self.normal, 1)
+        P, _ = _inverse(self._prior(at.factors)[np.ix_(own, own)], FILE_JITTER)
+        C, _ = _inverse(H[np.ix_(own, own)] + P, JITTER)
+        units = np.sqrt(np.diag(sum(part for name, part in self.parts.items() if name in at.factors)))
+        return Addition(own.tolist(), H, C, at.beta, units, self.signed)
+
+    def _prior(self, factors: Mapping[str, float]) -> Array:
+        """Prior covariance of all columns."""
+        return np.asarray(sum(part * factors.get(name, 1.0) ** 2 for name, part in self.parts.items()))
+
     def undetermined(self, found: Marginal) -> float:
         """Largest variance of an unknown by the data alone over its prior variance.
 
@@ -169,10 +183,7 @@ class MarginalLikelihood:
         key = (tuple(factors.items()), sigma2.tobytes())
         if self.last is None or self.last[0] != key:
             H = np.tensordot(1 / (sigma2 * self.memory), self.normal, 1)
-            V = np.zeros_like(H[:-1, :-1])
-            for name, part in self.parts.items():
-                V += part * factors.get(name, 1.0) ** 2
-            self.last = key, H, V
+            self.last = key, H, self._prior(factors)
         return self.last[1:]
 
     def _rest(self, beta: Array) -> Array:
@@ -196,6 +207,49 @@ class MarginalLikelihood:
         at = np.ix_(step.columns, step.columns)
         used = np.array([np.sum(step.C * F[at]) for F in self.normal]) / sigma2
         return np.asarray(step.rest / np.maximum(self.rows - used, 0.1 * self.rows))
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Columns that may be added to a posterior.  own: its columns.  H: products of all columns and the efforts over
+    the noise.  C: covariance of its own.  beta: its mode.  units: of each column.  signed: which cannot be negative.
+    """
+
+    own: Sequence[int]
+    H: Array
+    C: Array
+    beta: Array
+    units: Array
+    signed: Array
+
+    def second_moment(self, k: int, factors: Sequence[float]) -> tuple[float, Array]:
+        """Mean square of the coefficient of column k, and the change of the own ones for a coefficient of 1.
+
+        Its prior: zero, or with one of these factors, as probable; the marginal likelihood weighs them.
+        """
+        h = self.H[k, self.own]
+        change = -self.C @ h
+        precision = max(float(self.H[k, k] + h @ change), 1e-300)
+        slope = float(self.H[k, -1] - self.H[k, :-1] @ self.beta)
+        likely, squares = [0.0], [0.0]
+        for factor in factors:
+            whole = precision + 1 / (factor * self.units[k]) ** 2
+            mean, variance = slope / whole, 1 / whole
+            gain = 0.5 * slope * mean - 0.5 * np.log(whole * (factor * self.units[k]) ** 2)
+            square = mean**2 + variance
+            if self.signed[k]:
+                z = mean / np.sqrt(variance)
+                share = float(ndtr(z))
+                gain += np.log(max(2 * share, 1e-300))
+                square = variance + mean**2 + mean * np.sqrt(variance) * _density(z) / max(share, 1e-300)
+            likely.append(gain - np.log(len(factors)))
+            squares.append(square)
+        weight = np.exp(np.array(likely) - max(likely))
+        return float(weight / weight.sum() @ np.maximum(squares, 0.0)), change
+
+
+def _density(z: float) -> float:
+    return float(np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi))
 
 
 @dataclass(frozen=True)

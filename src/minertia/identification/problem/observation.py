@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.path import with_path
 from minertia.identification.problem.rows import (
     POWER,
     Change,
@@ -270,13 +271,14 @@ def _passes(
 
     def stream(change: Change | None = None) -> Iterator[Rows]:
         for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
-            for block in blocks_of(motion):
-                for Y, tau in maker.rows(block if change is None else change(block)):
+            blocks = blocks_of(motion)
+            for block in with_path(maker.model, blocks if change is None else map(change, blocks)):
+                for Y, tau in maker.rows(block):
                     yield Rows(k, Y, tau)
 
     def rest(beta: Array) -> Iterator[tuple[int, Array]]:
         for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
-            for block in blocks_of(motion):
+            for block in with_path(maker.model, blocks_of(motion)):
                 for e in maker.residuals(block, beta):
                     yield k, e
 
@@ -291,7 +293,7 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
     reach = np.array([np.inf, -np.inf, 0.0])[:, None] * np.ones(model.robot.n)
     equations: Array | None = None
     noise: Array | None = None
-    for block in blocks_of(motion):
+    for block in with_path(model, blocks_of(motion)):
         noise = block.noise
         if block.projection is not None:
             own_part = np.einsum("nii->i", block.projection)

@@ -9,7 +9,9 @@ import numpy as np
 
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.path import presliding_of
 from minertia.identification.problem.rows import PIECE, Load, MotionLike, absent_columns, projected, temperatures
+from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, UnknownName
 from minertia.robot.effects import BY_SYMBOL
@@ -26,14 +28,15 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int
     q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
     samples = len(q) if samples is None else samples
     load = load_efforts(model, beta, samples) if model.choice.needs_load else None
-    warmth, parts = temperatures(model, motion), []
+    warmth, slid, parts = temperatures(model, motion), presliding_of(model, Motion.of(motion)), []
     beta = np.array(beta, float)
     beta[absent_columns(model, np.asarray(motion.tau))] = 0.0
     for start in range(0, len(q), PIECE):
         x, v, a = (part[start : start + PIECE] for part in (q, qd, qdd))
         asked = None if load is None else load(x, v, a)
         warm = None if warmth is None else warmth[start : start + PIECE]
-        parts.append(model.columns(x, v, a, asked, temperature=warm, samples=samples) @ beta)
+        path = {name: values[start : start + PIECE] for name, values in slid.items()}
+        parts.append(model.columns(x, v, a, asked, temperature=warm, presliding=path, samples=samples) @ beta)
     return projected(model, motion, np.concatenate(parts))
 
 

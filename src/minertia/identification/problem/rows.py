@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from minertia.identification.logs.recording import Passes
-from minertia.identification.problem.linear import LinearModel, Places, combined_columns
+from minertia.identification.problem.linear import LinearModel, Places, Presliding, combined_columns
+from minertia.identification.problem.path import presliding_of
 from minertia.identification.problem.regressor import momentum_columns, power_columns
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length, rate_of_change
 from minertia.io.arrays import Array
@@ -48,11 +49,12 @@ def other_columns(
     state: State,
     load: Array | None,
     temperature: Array | None,
+    presliding: Presliding,
     samples: int | None = None,
 ) -> Array:
     """Regressor Y (N, rows, unknowns) of momentum or power equations.
 
-    load, temperature, samples: as for `LinearModel.columns`.
+    load, temperature, presliding, samples: as for `LinearModel.columns`.
     """
     q, qd, _ = state
     is_power = equations_of(motion) == POWER
@@ -63,8 +65,8 @@ def other_columns(
         return Y[:, None, :] if is_power else Y[:, list(model.rows)]
 
     if not is_power:
-        return combined_columns(model, state, load, temperature, links)
-    return combined_columns(model, state, load, temperature, links, weights=qd)
+        return combined_columns(model, state, load, temperature, links, presliding=presliding)
+    return combined_columns(model, state, load, temperature, links, weights=qd, presliding=presliding)
 
 
 def other_efforts(model: LinearModel, motion: Motion, state: State, tau: Array) -> Array:
@@ -160,25 +162,30 @@ class RowMaker:
         """Pieces of a block with what their columns are computed from, and with their efforts."""
         model = self.model
         q, qd, qdd, tau = _checked(model, block, self.title)
-        warmth = temperatures(model, block, self.title)
+        warmth, slid = temperatures(model, block, self.title), presliding_of(model, block)
         for j in still_joints(model, q):  # what a still joint seems to move is noise
             first, offset = 6 * model.robot.is_floating + j, 7 * model.robot.is_floating + j
             qd[:, first] = qdd[:, first] = 0.0
             q[:, offset] = q[:, offset].mean()
+            slid |= {
+                t.name: np.zeros(len(q)) for t in model.choice.remembering if model.robot.coordinate_of(t.joint) == j
+            }
         samples = len(q) if self.samples is None else self.samples
         absent = absent_columns(model, tau)
         for piece, own, (x, v, a, effort) in _cut(block, (q, qd, qdd, tau)):
             asked = None if self.load is None else self.load(x, v, a)
             warm = None if warmth is None else warmth[own]
-            yield piece, _Inputs((x, v, a), asked, warm, samples, absent), effort
+            path = {name: values[own] for name, values in slid.items()}
+            yield piece, _Inputs((x, v, a), asked, warm, path, samples, absent), effort
 
     def _dense(self, piece: Motion, given: _Inputs, effort: Array) -> tuple[Array, Array]:
         """Y (N, rows, unknowns) and tau (N, rows) of a piece, not filtered."""
-        model, state, load, warm = self.model, given.state, given.load, given.temperature
+        model, state, load, warm, path = self.model, given.state, given.load, given.temperature, given.presliding
         if equations_of(piece) != TORQUE:
-            Y = other_columns(model, piece, state, load, warm, given.samples)
+            Y = other_columns(model, piece, state, load, warm, path, given.samples)
             return Y, other_efforts(model, piece, state, effort)
-        Y = projected(model, piece, model.columns(*state, load, temperature=warm, samples=given.samples))
+        Y = model.columns(*state, load, temperature=warm, presliding=path, samples=given.samples)
+        Y = projected(model, piece, Y)
         Y[:, :, given.absent] = 0.0
         return Y, effort[:, list(model.rows)]
 
@@ -186,7 +193,8 @@ class RowMaker:
         """Entries of Y that are not zero: their places in a flat row, values and that row's shape; and tau."""
         model, found = self.model, None
         if equations_of(piece) == TORQUE and piece.projection is None and not given.absent:
-            found = model.entries(given.state, given.load, temperature=given.temperature, samples=given.samples)
+            warm, path = given.temperature, given.presliding
+            found = model.entries(given.state, given.load, temperature=warm, presliding=path, samples=given.samples)
         if found is not None:
             return *found, (len(model.rows), model.count), effort[:, list(model.rows)]
         Y, tau = self._dense(piece, given, effort)
@@ -202,6 +210,7 @@ class _Inputs:
     state: State
     load: Array | None
     temperature: Array | None
+    presliding: Presliding
     samples: int
     absent: list[int]
 

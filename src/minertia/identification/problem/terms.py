@@ -29,6 +29,7 @@ POSITIVE, SIGNED = (1e-12, 1e12), (-1e12, 1e12)
 NUMBERS = {
     "width": (1e-6, 1e3),
     "velocity": (1e-6, 1e3),
+    "displacement": (1e-9, 1e3),
     "rest": (-1e6, 1e6),
     "angle": (-1e3, 1e3),
     **dict.fromkeys(("outer", "inner", "closed"), (1e-6, 1e3)),
@@ -107,6 +108,11 @@ class EffectChoice:
     def needs(self, name: str) -> bool:
         """Whether a column depends on an input other than positions and their derivatives, such as load."""
         return any(name in t.effect.inputs for t in self.terms)
+
+    @property
+    def remembering(self) -> tuple[Term, ...]:
+        """Terms that depend on the path of their joint."""
+        return tuple(t for t in self.terms if "presliding" in t.effect.inputs)
 
 
 def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> EffectChoice:
