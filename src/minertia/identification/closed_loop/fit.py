@@ -191,7 +191,7 @@ class _OutputError:
     def _coarse(self, steps: Sequence[int]) -> tuple[int, ...]:
         """Steps of derivatives: those of a step of Gauss and Newton need not be as exact as its residuals."""
         command = self.model.command
-        if command.step is not None or command.integrator == "euler":
+        if command.step is not None or command.integrator == "euler" or command.law == "servo":
             return tuple(steps)
         return tuple(min(k, usual) for k, usual in zip(steps, coarse_steps(self.logs, self.slope_step), strict=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,9 @@ class ServoEstimate(Estimate):
     campaign: Campaign = field(kw_only=True)
 
 
+E = TypeVar("E", bound=ServoEstimate)
+
+
 def solve_commands(
     campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
 ) -> ServoEstimate:
@@ -52,7 +56,7 @@ def solve_commands(
     tell(WorkStep("searching for elastic joints", FITTED))
     short = shortened(logs, PROBED)
     notes = (*made.notes, *fit.notes, *elasticity_notes(made.campaign, replace(fit, steps=coarse_steps(short)), short))
-    return _estimate(replace(fit, notes=notes), made.campaign, method)
+    return servo_estimate(ServoEstimate, replace(fit, notes=notes), made.campaign, method)
 
 
 def _changed(made: Chosen, logs: list[LoopLog], method: str, tell: Tell) -> tuple[Chosen, LoopFit]:
@@ -96,7 +100,8 @@ def fitted(made: Chosen, logs: list[LoopLog], method: str, tell: Tell) -> LoopFi
     return output_error(made.model, logs, theta, iterate=False, tell=tell)
 
 
-def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:
+def servo_estimate(made: Callable[..., E], fit: LoopFit, campaign: Campaign, method: str, **further: Any) -> E:
+    """Estimate of a fit; made: its class, with its further fields."""
     own = [k for k in fit.kept if k < fit.model.count]
     R = fit.part.triangle(fit.sigma)[:-1, :-1]
     A = R[:, : len(own)]
@@ -104,7 +109,7 @@ def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:
     white = inverse(R)
     covariance = np.zeros((fit.model.count, fit.model.count))
     covariance[np.ix_(own, own)] = (white @ white.T)[: len(own), : len(own)]
-    return ServoEstimate(
+    return made(
         names=fit.model.names,
         classes=tuple("combination" if "+" in name else "alone" for name in fit.model.names),
         beta=fit.theta,
@@ -119,4 +124,5 @@ def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:
         part=fit.part,
         servo=fit,
         campaign=campaign,
+        **further,
     )
