@@ -352,15 +352,17 @@ class _OutputError:
                 continue
             fall = 1 - float(np.exp(tried.cost - point.cost))
             point = tried if is_likely else self.at(theta, steps) or point
-            kept = fall / self.promised
+            kept = 1.0 if self.is_robust else fall / self.promised  # what Huber's loss promises says little
             damping *= max(0.1, 1 - (2 * kept - 1) ** 3)  # Nielsen 1999: a step that kept half may be as long again
             is_likely = kept > LIKELY
-            if step < SMALL_STEP or fall < SMALL_FALL or fall < self._small_fall(point):
+            if step < SMALL_STEP or fall < max(SMALL_FALL, self._small_fall(point)):
                 break
         return point
 
     def _small_fall(self, point: _Rolled) -> float:
-        """Fall of the sum of squares that moves each value by less than `close` deviations."""
+        """Fall of the sum of squares that moves each value by less than `close` deviations; 0 of Huber's loss."""
+        if self.is_robust:
+            return 0.0
         return self.close**2 * self.model.count / float(_rows_apart(point.rest).sum())
 
     def _tell_iteration(self, part: float) -> None:
