@@ -12,16 +12,20 @@ import pytest
 
 import minertia
 from minertia.cli import main
+from minertia.identification.bands import predict_bands, summary
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.logs import TargetCommand, loop_log
 from minertia.identification.closed_loop.simulate import simulated
-from minertia.identification.servo import load_of, read_runs
+from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.sampling import sample_model
+from minertia.identification.servo_runs import load_of, read_runs
 from minertia.io.errors import InputError, RecordingError
+from minertia.simulation.commanded_plant import validate_in_mujoco
 
-from .planted_servo import PENDULUM, PlantedServo, planted_run, written_runs
+from .planted_servo import COUNT, NOISE, PENDULUM, PlantedServo, planted_run, written_runs
 
 PLANTED = PlantedServo()
 TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013,
@@ -30,6 +34,7 @@ LAW = Command(
     law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", startup_duty="?", warming="?",
     leave_out_contact=False, loss="huber",
 )  # fmt: skip
+SERVO = ("servo", "--error-gain", "0.16", "--duty-limit", "0.95")
 RUNS = (("steps", 0.008, 0.6, 8.0), ("steps", 0.02, 1.2, 24.0), ("sines", 0.02, 1.2, 12.0), ("drop", 0.02, 1.2, 12.0))
 
 
@@ -118,6 +123,28 @@ def test_the_command_finds_values_and_a_hidden_load(tmp_path: Path, capsys: pyte
     with open(tmp_path / "out" / "predicted" / "steps_0.011_12.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert np.mean([abs(float(r["q1"]) - float(r["q1_sim"])) for r in rows]) < 3e-3
+
+
+def test_a_servo_becomes_a_model_that_predicts_unseen_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From runs to a verdict, a model file and samples; an unseen run is left with the noise that was planted."""
+    runs, unseen, out = (tmp_path / name for name in ("runs", "unseen", "out"))
+    written_runs(runs, PLANTED, ((0.008, 0.6), (0.02, 1.2)), (8.0, 24.0), ("steps",), rows=201)
+    written_runs(unseen, PLANTED, ((0.014, 0.9),), (16.0,), ("sines",), rows=201)
+    assert main([*SERVO, str(runs), "--out", str(out), "--models", "m3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"]["grade"] == "good" and found["model"] == "m3"
+    assert {"model.toml", "result.json", "bam.json", "servo.mjcf"} <= {file.name for file in out.iterdir()}
+    (left,) = minertia.validate(out / "model.toml", unseen)
+    assert left.rmse < 1.25 * np.hypot(NOISE, COUNT / np.sqrt(12))
+    (alone,) = unseen.glob("sines*")
+    with pytest.raises(RecordingError, match="states no load"):
+        minertia.validate(out / "model.toml", alone)
+    with pytest.raises(RecordingError, match="no loads"):
+        validate_in_mujoco(out / "model.toml", unseen)
+    samples = sample_model(out, SampleOptions(n=100))
+    assert samples.servos()["kp"].mean() == pytest.approx(found["loop"]["kp"][0], rel=0.01)
+    (bands,) = predict_bands(samples, [unseen])
+    assert summary([bands])["prediction"]["covered"] > 0.85
 
 
 def test_an_index_is_read_with_its_loads(tmp_path: Path) -> None:

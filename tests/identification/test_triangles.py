@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minertia.identification.problem import triangles
-from minertia.identification.problem.triangles import Accumulator, merged
+from minertia.identification.problem.triangles import Accumulator, merged, without_each
 
 
 def rows(count: int, condition: float = 1e3) -> tuple[np.ndarray, np.ndarray]:
@@ -55,3 +55,12 @@ def test_triangles_are_those_of_all_rows(method: str, condition: float, monkeypa
         found = np.linalg.lstsq(R[:, :-1] / np.geomspace(1e-3, 1e3, 6), R[:, -1], rcond=None)[0]
         np.testing.assert_allclose(found, wanted, atol=1e-14 * condition * np.abs(wanted).max())
         np.testing.assert_allclose(np.linalg.norm(R, axis=0), np.linalg.norm(W, axis=0), rtol=1e-12)
+
+
+def test_all_parts_but_one_are_those_of_their_rows() -> None:
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(n, 4)) for n in (3, 7, 5)]
+    for k, R in enumerate(without_each(parts)):
+        others = np.concatenate([part for j, part in enumerate(parts) if j != k])
+        assert pytest.approx(others.T @ others) == R.T @ R
+    assert not without_each(parts[:1])[0].any()

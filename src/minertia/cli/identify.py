@@ -95,7 +95,7 @@ def run_identification(
     if as_json:
         say_json(result.to_dict() if out is None else json_document((out / "result.json").read_text(encoding="utf-8")))
     else:
-        _say_result(result, explain)
+        say_result(result, explain=explain)
     say_notes(notes, file=sys.stderr)
     if out is not None:
         diagnose(f"wrote {out}")
@@ -191,7 +191,8 @@ def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
             say(f"- {title}: {remark}")
 
 
-def _say_result(result: Identification, explain: bool) -> None:
+def say_result(result: Identification, *, explain: bool = False) -> None:
+    """Print values, residuals, sections and verdict of a result; explain: also what automatic choices tried."""
     from minertia.report.identification_tables import (
         DEVIATIONS,
         parameter_table,

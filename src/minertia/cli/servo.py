@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import process_time
+from typing import Annotated, Any
 
 import typer
 
+from minertia.cli.identify import say_result
 from minertia.cli.options import AsJson, Force
 from minertia.cli.progress import progress
-from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.cli.terminal import diagnose, say, say_json, say_notes
 from minertia.identification.servo_options import ServoOptions
-
-if TYPE_CHECKING:
-    from minertia.identification.servo import ServoResult
+from minertia.io.documents import json_document
 
 
 def servo(
@@ -34,49 +36,42 @@ def servo(
             "--loads", metavar="FOLDER", help="Folder of runs whose loads are to be found; its index has guesses."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for values, runs and exports.")] = Path(
-        "servo"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="Folder for model.toml, report.html, result.json, simulated runs and exports."
+        ),
+    ] = Path("servo"),
     options: ServoOptions = ServoOptions(),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Identify motor, firmware and friction of a servo from runs of commands and positions with known loads."""
     from minertia.identification.servo import identify_loads, identify_servo
-    from minertia.identification.servo_files import FILES, write_servo
-    from minertia.io.files import check_folder, folder_at_once
+    from minertia.identification.servo_files import FILES
+    from minertia.io.files import check_folder
+    from minertia.report.folders import IDENTIFICATION_FILES, write_identification
 
-    check_folder(out, FILES, force=force)
-    with progress(len(options.models) + 3) as tell:
+    check_folder(out, (*IDENTIFICATION_FILES, *FILES), force=force)
+    with progress(len(options.models) + 6) as tell:
+        started = process_time()
         found = identify_servo(folder, validate, options, tell=tell)
-    record = found.to_dict()
-    if loads is not None:
-        record["loads"] = identify_loads(found, loads)
-    with folder_at_once(out, force=force) as draft:
-        write_servo(draft, found)
+        further: dict[str, Any] = {"seconds": process_time() - started}
+        if loads is not None:
+            further["loads"] = identify_loads(found, loads)
+        notes = write_identification(out, found, tell=tell, force=force)
     if as_json:
-        say_json(record)
+        say_json(json_document((out / "result.json").read_text(encoding="utf-8")) | further)
     else:
-        _say(found, record)
+        say_result(found)
+        _say_loads(further.get("loads", ()))
+    say_notes(notes, file=sys.stderr)
     diagnose(f"wrote {out}")
 
 
-def _say(found: ServoResult, record: dict[str, Any]) -> None:
-    from minertia.report.tables import Table
-
-    for name, error in record["score"].items():
-        say(f"{name}: mean error of the simulated position {1e3 * error:.3g} mrad")
-    say_table(
-        Table(
-            ("value", "estimate", "2.5 %", "97.5 %"),
-            tuple((k, f"{v['value']:.5g}", f"{v['low']:.4g}", f"{v['high']:.4g}") for k, v in found.values.items()),
-            right=(1, 2, 3),
-        )
-    )
-    for one in record.get("loads", ()):
+def _say_loads(loads: Iterable[Mapping[str, float]]) -> None:
+    for one in loads:
         say(
             f"load: inertia {one['inertia']:.4g} kg m2, gravity moment {one['gravity_moment']:.4g} N m, "
             f"{one['factor']:.4g} +- {one['deviation']:.2g} of what is stated ({one['runs']} runs)"
         )
-    for note in found.notes:
-        say(f"- {note}")

@@ -15,6 +15,7 @@ from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.model import Model
 from minertia.identification.problem.linear import LinearModel
+from minertia.identification.servo_runs import indexed_logs
 from minertia.robot.inertia import impossible
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
@@ -68,12 +69,13 @@ def campaign_like(
 ) -> Campaign:
     """Campaign that reads other logs with the settings of a model, to predict them.
 
-    drop_torn: drop malformed rows.
+    A folder of runs with an index.csv is read with the loads and gains that this states.  drop_torn: drop malformed
+    rows.
     """
     campaign = recorded_campaign(model.nominal, model.campaign)
     joints = tuple(name for name in model.row_names if name in model.nominal.coordinate_names)
     changes = {} if columns is None else {"columns": columns}
-    made = replace(campaign, joints=joints, validate=logs, **changes)  # type: ignore[arg-type]
+    made = replace(campaign, joints=joints, validate=indexed_logs(logs), **changes)  # type: ignore[arg-type]
     return made.reading(ColumnMap(drop_torn=drop_torn))
 
 

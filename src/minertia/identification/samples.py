@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from minertia.algebra.vec3 import invert
+from minertia.identification.campaigns.options import REFERENCE
 from minertia.identification.model import IdentifiedModel, model_text, term_table, with_efforts
 from minertia.identification.model_file import parse_model
 from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise
@@ -178,10 +179,20 @@ class Samples:
             for j in range(n):
                 own = [name for stem in names for name in (stem, *_at(stem, j + 1)) if name in self.names]
                 if own:
-                    rows[:, j] = self.values(own[0])
+                    rows[:, j] = self._supplied(key, j) * self.values(own[0])
             found[key] = rows
         late = self.values("delay") if "delay" in self.names else np.full(len(self.x), float(loop["delay"]))
         return {**found, "delay": late}
+
+    def _supplied(self, key: str, joint: int) -> Array | float:
+        """Factor on a drawn gain at the register, supply and temperature of a servo with its duty; else 1."""
+        own = self.model.evidence["loop"].get("servo")
+        if own is None:
+            return 1.0
+        name = f"WARM{joint + 1}"
+        warming = self.values(name) if name in self.names else own["warming"][joint]
+        warm = 1 + warming * (own["temperature"] - REFERENCE)
+        return np.asarray(warm * (own["error_gain"] * own["register"] * own["volts"] if key == "kp" else 1.0))
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the samples as an NPZ file, with the model that they were drawn from."""

@@ -11,16 +11,17 @@ import numpy as np
 
 from minertia.identification.closed_loop.actuators import position_mjcf
 from minertia.identification.closed_loop.record import loop_record
+from minertia.identification.closed_loop.servo_choice import ChosenServo
 from minertia.identification.closed_loop.servo_models import MODELS, ServoFit, chosen_model
 from minertia.identification.loads.body import carried
-from minertia.identification.servo import PENDULUM, ServoResult
+from minertia.identification.servo_runs import PENDULUM
 from minertia.io.files import write_file
 
 FILES = ("servo.toml", "bam.json", "servo.mjcf")
 ACTUATOR = "sts3215"  # of BAM, unless told
 
 
-def write_servo(draft: Path, result: ServoResult) -> None:
+def write_servo(draft: Path, result: ChosenServo) -> None:
     """Write all files of a result into a folder."""
     toml, bam, mjcf = FILES
     write_file(draft / toml, servo_toml(result))
@@ -38,10 +39,10 @@ def predicted_name(log: str) -> str:
     return f"{log.removesuffix('.gz').removesuffix('.csv')}.csv"
 
 
-def servo_toml(result: ServoResult) -> str:
+def servo_toml(result: ChosenServo) -> str:
     """Values with their intervals, what was known, how the model was chosen, and Newton's clamping."""
     servo, newton = result.loop["servo"], to_newton(result)
-    lines = [f'model = "{result.name}"', "", "[left_out]  # mean error of runs left out [rad]"]
+    lines = [f'model = "{result.best.name}"', "", "[left_out]  # mean error of runs left out [rad]"]
     lines += [f"{fit.name} = {np.mean(fit.left_out):.6g}" for fit in result.compared]
     lines += ["", "[values]  # value, 95 % interval; joint side, N m, rad, s; KP1: N m/V"]
     lines += [f"{name} = [{v['value']:.9g}, {v['low']:.9g}, {v['high']:.9g}]" for name, v in result.values.items()]
@@ -50,24 +51,21 @@ def servo_toml(result: ServoResult) -> str:
         "[known]",
         *(f"{key} = {servo[key]:.9g}" for key in ("error_gain", "register", "volts", "duty_limit")),
     ]
-    lines += [f"stribeck_velocity = {result.velocity:g}", "", "[newton]  # NewtonDCMotorClampingAPI"]
+    lines += [f"stribeck_velocity = {result.best.velocity:g}", "", "[newton]  # NewtonDCMotorClampingAPI"]
     lines += [f"{key} = {value:.9g}" for key, value in newton.items()]
     return "\n".join(lines) + "\n"
 
 
-def to_newton(result: ServoResult) -> dict[str, float]:
+def to_newton(result: ChosenServo) -> dict[str, float]:
     """Clamping of a motor for Newton: effort at stall [N m] and speed without load [rad/s]."""
     loop = result.loop
     return {"saturationEffort": loop["limit"][0], "velocityLimit": loop["limit"][0] / loop["kd"][0]}
 
 
-def to_bam(result: ServoResult) -> dict[str, Any]:
+def to_bam(result: ChosenServo) -> dict[str, Any]:
     """Parameters of BAM's model: of the one that was chosen, or of the best that BAM can hold (m1 to m5)."""
     held = [fit for fit in result.compared if not MODELS[fit.name].is_quadratic]
-    if result.name in [fit.name for fit in held]:
-        best = replace(result.of(result.name), fit=result.fit)
-    else:
-        best = chosen_model(held)
+    best = result.best if result.best.name in [fit.name for fit in held] else chosen_model(held)
     x = best.values
     kt = x["KD1"] / x["KP1"]
     found: dict[str, Any] = {
@@ -99,7 +97,7 @@ def _bam_friction(best: ServoFit) -> dict[str, float]:
     return found
 
 
-def to_servo_mjcf(result: ServoResult) -> str:
+def to_servo_mjcf(result: ChosenServo) -> str:
     """Servo with the load of the first run as MJCF, with the values of m1: MuJoCo has no friction by load."""
     plain = result.of("m1")
     load = result.fitted[0].run.log.load

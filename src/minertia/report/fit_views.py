@@ -11,6 +11,7 @@ from scipy.signal import welch
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.record import campaign_record
+from minertia.identification.closed_loop.carrying import is_weightless
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.identify import Identification
@@ -309,7 +310,9 @@ def physical_sentences(result: Identification, model: Model) -> list[str]:
             else "physically consistent parameters give exactly these efforts"
         )
         sentences.append(f"{cost}; its masses and inertias are in model.toml")
-    if not model.is_physical:
+    if is_weightless(model.nominal):
+        sentences.append("the servo has no links of its own: loads are those of the logs")
+    elif not model.is_physical:
         sentences.append("no physically consistent parameters with these efforts were found; identify with --physical")
     return [*sentences, *result.problem.losses(model), *export_sentences(model), *result.estimate.notes]
 

@@ -25,6 +25,11 @@ SERVO_UNITS = {
     "DJ": ("N m s/rad", "N s/m"),
     "RJ": ("rad", "m"),
     "ZERO": ("rad", "m"),
+    "SPEED": ("rad/s", "m/s"),
+    "START": ("1", "1"),
+    "WARM": ("1/K", "1/K"),
+    "SHARE": ("1", "1"),
+    "CURVE": ("1/(N m)", "1/N"),
     "delay": ("s", "s"),
 }
 

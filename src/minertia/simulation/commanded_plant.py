@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.actuators import loop_of, motor_name, not_held, rate_name, to_position_mjcf
+from minertia.identification.closed_loop.carrying import is_weightless
 from minertia.identification.closed_loop.judge import steps_of
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
@@ -24,7 +25,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.remembered import campaign_like
-from minertia.io.errors import InputError, MinertiaError
+from minertia.io.errors import InputError, MinertiaError, RecordingError
 from minertia.simulation.engines import mujoco_package
 from minertia.simulation.options import STEPS, ValidationOptions
 
@@ -52,6 +53,8 @@ def validate_in_mujoco(
     campaign = campaign_like(known, logs, columns)
     found = []
     for log in campaign.validate:
+        if log.load is not None or is_weightless(known.nominal):
+            raise RecordingError("MuJoCo simulates no loads of logs; validate it without --in", file=log.name)
         tell(f"simulating {log.name} in MuJoCo")
         found += follow_logs(known, campaign, [loop_log(campaign, log)], step)
     return tuple(found)

@@ -13,10 +13,11 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.loads.body import carried
 from minertia.identification.loads.load import Load
-from minertia.io.errors import CampaignError
+from minertia.io.errors import CampaignError, RecordingError
 from minertia.robot.inertia import transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 
@@ -29,9 +30,21 @@ def refuse_loads(campaign: Campaign) -> None:
         )
 
 
+def is_weightless(robot: Robot) -> bool:
+    """Whether no link of a robot weighs anything, as of a servo whose loads are those of its logs."""
+    return robot.has_parameters and not any(any(ten) for ten in robot.links if ten is not None)
+
+
 def with_loads(model: ServoModel, logs: Sequence[LoopLog], named: Iterable[Log]) -> list[LoopLog]:
     """Logs with the contribution of their known payloads to the parameters of the simulation."""
-    pairs = zip(logs, named, strict=True)
+    pairs = list(zip(logs, named, strict=True))
+    bare = next((log.name for log, given in pairs if given.load is None), None)
+    if bare is not None and is_weightless(model.robot):
+        raise RecordingError(
+            "the log states no load, and the servo carries nothing else; give the folder of runs whose index.csv has "
+            "their loads and kp",
+            file=bare,
+        )
     return [log if given.load is None else replace(log, carried=_atoms(model, given.load)) for log, given in pairs]
 
 

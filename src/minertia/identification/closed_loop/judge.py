@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.codegen.rollout.effects import SIMULATED
 from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.closed_loop.carrying import is_weightless
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.found import LoopFit
@@ -100,17 +101,33 @@ def file_values(model: ServoModel, theta: Array) -> Array | None:
 
 def command_evidence(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], tell: Tell = silent) -> Evidence:
     """Residuals of training and validation logs, those of reference models, and unidentifiable parameters."""
-    model, theta = fit.model, fit.theta
-    h = min(log.period / count for log, count in zip(logs, fit.steps, strict=True))
-    own = tuple(position_residuals(model, theta, log, h) for log in logs)
+    h = finest_step(fit, logs)
     left = None if unseen else left_out(fit, logs, h, tell)
-    file = file_values(model, theta)
+    file = file_values(fit.model, fit.theta)
     rivals = {}
     if file is not None and unseen:
-        rivals[FILE] = tuple(position_residuals(model, file, u, h) for u in unseen)
+        rivals[FILE] = tuple(position_residuals(fit.model, file, u, h) for u in unseen)
         plain = _friction_alone(fit, logs, file, tell)
         if plain is not None:
             rivals[FRICTION] = tuple(position_residuals(plain.model, plain.theta, u, h) for u in unseen)
+    return evidence_beside(fit, logs, unseen, left, rivals)
+
+
+def finest_step(fit: LoopFit, logs: Sequence[LoopLog]) -> float:
+    """Shortest step of a fit's simulations [s]."""
+    return min(log.period / count for log, count in zip(logs, fit.steps, strict=True))
+
+
+def evidence_beside(
+    fit: LoopFit,
+    logs: Sequence[LoopLog],
+    unseen: Sequence[LoopLog],
+    left: Residuals | None,
+    rivals: Mapping[str, tuple[Residuals, ...]],
+) -> Evidence:
+    """Evidence on a fit; left: residual of held-out data.  rivals: residuals of reference models on `unseen`."""
+    model, theta, h = fit.model, fit.theta, finest_step(fit, logs)
+    own = tuple(position_residuals(model, theta, log, h) for log in logs)
     told = (scale(model), *hidden_sentences(fit), *fit.notes, *contact_sentences(fit, logs, unseen, h))
     return Evidence(
         training=pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)]),
@@ -168,6 +185,8 @@ def scale(model: ServoModel) -> str:
         )
     if model.command.reference == "load":
         return "scale: the payload that you gave; a mass wrong by 10 % makes gains, friction and inertia wrong by 10 %"
+    if is_weightless(model.robot):
+        return "scale: the loads that you gave; a load wrong by 10 % makes gains, friction and inertia wrong by 10 %"
     if model.keeps_links:
         return "scale: the masses of the robot file; if they are wrong, gains and friction are wrong by the same factor"
     return "scale: the gains that you gave, one for each group of joints that inertia couples"
@@ -250,15 +269,17 @@ def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
     """
     model = fit.model
     values, C = model.atom_values(fit.theta), fit.covariance
+    stiff, warm = model.supplied(values)
     units = {"IA": "s2", "FV+kd": "s", "FC": "", "OFF": ""}  # without one: of the joint's position
     found: list[dict[str, float | str | None]] = []
     for j, joint in enumerate(model.robot.coordinate_names):
-        kp, gain = values[model.index("kp", j)], model.G[model.index("kp", j)]
+        kp, gain = stiff[j] * values[model.index("kp", j)], stiff[j] * model.G[model.index("kp", j)]
         own_unit = "m" if model.robot.joints[model.robot.independent[j]].kind == "prismatic" else "rad"
         for what, unit in units.items():
             own = [model.index(kind, j) for kind in what.split("+")]
-            value = float(values[own].sum()) / kp
-            slope = (model.G[own].sum(axis=0) - value * gain) / kp
+            part = np.array([warm[j] if kind == "kd" else 1.0 for kind in what.split("+")])
+            value = float(part @ values[own]) / kp
+            slope = (part @ model.G[own] - value * gain) / kp
             found.append(
                 {
                     "joint": joint,

@@ -19,7 +19,7 @@ from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import AT_JOINTS, OF_DUTY, OF_SPRINGS, LoopValues, Springs
-from minertia.identification.campaigns.options import FLOORS, STIFFNESS, Command, Floor
+from minertia.identification.campaigns.options import FLOORS, REFERENCE, STIFFNESS, Command, Floor
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.effect import JointState
@@ -137,6 +137,15 @@ class ServoModel:
     def of_kind(self, kind: str, values: Array) -> Array:
         """Values of the simulation parameters of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
+
+    def supplied(self, values: Array) -> tuple[Array, Array]:
+        """Factors on kp and kd of each joint at the register, supply and temperature of a servo; 1 for other laws."""
+        c, n = self.command, self.robot.n
+        if c.law != "servo":
+            return np.ones(n), np.ones(n)
+        assert c.error_gain is not None and c.register is not None and c.volts is not None  # `with_supply` gives them
+        warm = 1 + self.of_kind("warm", values) * (c.temperature - REFERENCE)
+        return warm * c.error_gain * c.register * c.volts, warm
 
     def shape(self, atom: Atom, state: JointState) -> Scalar:
         """Effort of an effect with a coefficient of 1."""

@@ -27,6 +27,7 @@ from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import LAG, Measure
+from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, Problem, Section
 from minertia.identification.logs.columns import choose
@@ -103,6 +104,11 @@ class CommandProblem(Problem):
     def outputs(self) -> tuple[str, ...]:
         """Names of the measured positions."""
         return self.servos.output_names
+
+    def entry(self, value: ParameterEvidence) -> dict[str, Any]:
+        """Entry of a parameter in a model file; KP of a servo with its duty is the effort of a volt."""
+        by_volt = self.campaign.command.law == "servo" and value.name.startswith("KP")
+        return super().entry(value) | ({"unit": "N m/V"} if by_volt else {})
 
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> ServoEstimate:
         """Estimate the unknowns by the campaign's method, or by the given one: output-error, law or didim."""

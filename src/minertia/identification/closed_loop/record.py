@@ -134,11 +134,10 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
 def _servo_record(model: ServoModel, values: Array) -> dict[str, Any]:
     """Servos driven by their duty: gain and limit at the supply and register of the fit, and their origin."""
     c, per = model.command, model.of_kind("kp", values)
-    assert c.error_gain is not None and c.register is not None and c.volts is not None  # `with_supply` gives them
-    speeds, warming = model.of_kind("speed", values).tolist(), model.of_kind("warm", values)
-    warm = 1 + warming * (c.temperature - REFERENCE)
+    assert c.volts is not None  # `with_supply` gives it
+    speeds, (gain, warm) = model.of_kind("speed", values).tolist(), model.supplied(values)
     return {
-        "kp": (warm * per * c.error_gain * c.register * c.volts).tolist(),
+        "kp": (gain * per).tolist(),
         "kd": (warm * model.of_kind("kd", values)).tolist(),
         "limit": (warm * per * c.duty_limit * c.volts).tolist(),
         "servo": {
@@ -149,7 +148,7 @@ def _servo_record(model: ServoModel, values: Array) -> dict[str, Any]:
             "load_share": model.of_kind("share", values).tolist(),
             "load_curve": model.of_kind("curve", values).tolist(),
             "startup_duty": model.of_kind("start", values).tolist(),
-            "warming": warming.tolist(),
+            "warming": model.of_kind("warm", values).tolist(),
         },
     }
 

@@ -90,8 +90,8 @@ class ServoRuns:
         usual = [np.median(log.supply.heat, axis=0) for log in self.logs if log.supply is not None]
         return bool(np.ptp(usual, axis=0).max() >= WARMER)
 
-    def model(self, name: str, velocity: float) -> ServoModel:
-        """Servo model with a friction model of the table."""
+    def campaign_with(self, name: str, velocity: float) -> Campaign:
+        """Campaign with a friction model of the table."""
         own, robot = MODELS[name], self.campaign.robot
         slow = {"velocity": velocity}
         effects = ["rotor", "viscous"]
@@ -102,8 +102,11 @@ class ServoRuns:
             load_curve=UNKNOWN if own.is_quadratic else 0.0,
             warming=UNKNOWN if self.is_warmed else 0.0,
         )
-        made = replace(self.campaign, effects=tuple(effects), command=command)
-        return loop_model(made, min(log.period for log in self.logs))
+        return replace(self.campaign, effects=tuple(effects), command=command)
+
+    def model(self, name: str, velocity: float) -> ServoModel:
+        """Servo model with a friction model of the table."""
+        return loop_model(self.campaign_with(name, velocity), min(log.period for log in self.logs))
 
 
 def fit_models(runs: ServoRuns, names: Sequence[str], tell: Tell) -> Iterator[ServoFit]:
@@ -174,11 +177,16 @@ def mean_error(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> flo
 
 
 def left_out_errors(runs: ServoRuns, fit: LoopFit, steps: Sequence[int]) -> Array:
-    """Mean absolute error of each run, by fits without the runs of its load, then of its gain [rad].
+    """Mean absolute error of each run, by fits without the runs of its load, then of its gain [rad]."""
+    return np.array([mean_error(fit.model, x, runs.logs[k], steps[k]) for k, x in left_out_values(runs, fit)])
+
+
+def left_out_values(runs: ServoRuns, fit: LoopFit) -> Iterator[tuple[int, Array]]:
+    """Each run that is left out, with the values of a fit without its fold.
 
     These fits are one damped Gauss-Newton step away from that of all runs.
     """
-    model, found, parts = fit.model, [], _triangles(fit)
+    model, parts = fit.model, _triangles(fit)
     own = [k for k in fit.kept if k < model.count]
     for fold in runs.folds:
         R = triangle(np.concatenate([R for k, R in enumerate(parts) if k not in fold]))
@@ -186,8 +194,7 @@ def left_out_errors(runs: ServoRuns, fit: LoopFit, steps: Sequence[int]) -> Arra
         A = np.concatenate([R[:-1, :-1], np.diag(held)])
         r = np.concatenate([R[:-1, -1], held * theta[own]])
         theta[own] = lsq_linear(A, r, (model.lower[own], model.upper[own])).x
-        found += [mean_error(model, theta, runs.logs[k], steps[k]) for k in fold]
-    return np.array(found)
+        yield from ((k, theta) for k in fold)
 
 
 def _triangles(fit: LoopFit) -> list[Array]:

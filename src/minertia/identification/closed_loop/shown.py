@@ -9,6 +9,7 @@ import numpy as np
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
@@ -20,10 +21,10 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise, Shown, residual_noise, value_variance
 from minertia.identification.problem.solve import solution
 from minertia.identification.problem.terms import at_joints
-from minertia.identification.problem.triangles import triangle
+from minertia.identification.problem.triangles import triangle, without_each
 from minertia.identification.remembered import campaign_like
 from minertia.io.arrays import Array
-from minertia.io.errors import InputError, RecordingError
+from minertia.io.errors import InputError
 
 PARTS = 2  # of a log: other motion than was fitted, as of a log that is kept back
 STEP = 1e-3  # s, of simulations: many robots are simulated
@@ -44,15 +45,16 @@ def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[L
     """Statistics of the residuals of simulated positions, in the fitted logs and in held-out logs or segments."""
     model, fitted, held = fit.model, [], []
     by_logs = len(logs) >= LOGS_HELD_OUT
-    pieces = _pieces(fit, 1 if by_logs else PARTS)
+    parts = 1 if by_logs else PARTS
+    others = without_each(_pieces(fit, parts))
     for k, log in enumerate(logs):
         own = _residual(model, fit.theta, log)
         if own is None:
             continue
         counted = own if k >= len(fit.pushed) else np.where(fit.pushed[k][log.rows], np.nan, own)
         fitted.append((counted, log.period))
-        values = list(_without(fit, pieces, k))
-        for theta, part in zip(values, equal_parts(len(own), len(values)), strict=True):
+        values = _without(fit, others[k * parts : (k + 1) * parts])
+        for theta, part in zip(values, equal_parts(len(own), parts), strict=True):
             again = _residual(model, theta, log)
             held.append((own if again is None else again)[part])
     rest = [_residual(model, fit.theta, log) for log in unseen]
@@ -66,30 +68,28 @@ def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[L
     return residual_noise(model.output_names, fitted, held, told, by_values)
 
 
-def _without(fit: LoopFit, pieces: Sequence[Sequence[Array]], log: int) -> Iterator[Array]:
-    """Values of fits without each piece of a log, one Gauss-Newton step from the estimate."""
+def _without(fit: LoopFit, others: Sequence[Array]) -> Iterator[Array]:
+    """Values of fits to R factors of the other pieces of the logs, one Gauss-Newton step from the estimate."""
     model = fit.model
     own = [place for place, k in enumerate(fit.kept) if k < model.count]
     places = [fit.kept[place] for place in own]
     before = solution(fit.part.triangle(fit.sigma))
     nothing = np.zeros((0, fit.part.count))
-    for gone in range(len(pieces[log])):
-        others = [R for k, parts in enumerate(pieces) for m, R in enumerate(parts) if (k, m) != (log, gone)]
+    for R in others:
         theta = fit.theta.copy()
-        if others:
-            theta[places] += (stepped(triangle(np.concatenate(others)), nothing, before) - before)[own]
+        theta[places] += (stepped(R, nothing, before) - before)[own]
         yield np.clip(theta, model.lower, model.upper)
 
 
-def _pieces(fit: LoopFit, parts: int) -> list[list[Array]]:
-    """R factors of equal parts of each log, of derivatives and residuals over the noise."""
+def _pieces(fit: LoopFit, parts: int) -> list[Array]:
+    """R factors of equal parts of each log, log by log, of derivatives and residuals over the noise."""
     rows: list[list[Array]] = [[] for _ in fit.part.logs]
     for block in fit.part.stream():
         rows[block.log].append(np.concatenate([block.Y, block.tau[:, :, None]], axis=2) / fit.sigma[:, None])
     found = []
     for blocks in rows:
         every = np.concatenate(blocks)
-        found.append([triangle(every[part].reshape(-1, every.shape[2])) for part in equal_parts(len(every), parts)])
+        found += [triangle(every[part].reshape(-1, every.shape[2])) for part in equal_parts(len(every), parts)]
     return found
 
 
@@ -114,13 +114,12 @@ def drawn_positions(
     """Simulate logs of commands for each row of `values`; the first row contains the most probable unknowns."""
     campaign = campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn)
     for log in campaign.validate:
-        if log.load is not None:
-            raise RecordingError("a model fitted to commands needs validation logs without a payload", file=log.name)
         reading.tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
         servos = loop_model(_fitted_campaign(model, campaign), one.period)
         if list(servos.names) != list(Shown.from_dict(model.evidence[POSTERIOR]["shown"]).names):
             raise InputError("the unknowns of this model differ from those of its campaign; identify it again")
+        (one,) = with_loads(servos, [one], [log])
         steps = steps_of(one, STEP)
         rows = np.clip(values, servos.lower, servos.upper)
         started = with_start(servos, rows[0], one, steps)

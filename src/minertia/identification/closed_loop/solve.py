@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,9 @@ class ServoEstimate(Estimate):
     campaign: Campaign = field(kw_only=True)
 
 
+E = TypeVar("E", bound=ServoEstimate)
+
+
 def solve_commands(
     campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
 ) -> ServoEstimate:
@@ -62,7 +66,7 @@ def solve_commands(
         notes.append(note)
     tell(WorkStep("searching for elastic joints", FITTED))
     fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
-    return _estimate(fit, campaign, method)
+    return servo_estimate(ServoEstimate, fit, campaign, method)
 
 
 def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
@@ -118,7 +122,8 @@ def fitted(model: ServoModel, logs: list[LoopLog], method: str, tell: Tell) -> L
     return output_error(model, logs, theta, iterate=False, tell=tell)
 
 
-def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:
+def servo_estimate(made: Callable[..., E], fit: LoopFit, campaign: Campaign, method: str, **further: Any) -> E:
+    """Estimate of a fit; made: its class, with its further fields."""
     own = [k for k in fit.kept if k < fit.model.count]
     R = fit.part.triangle(fit.sigma)[:-1, :-1]
     A = R[:, : len(own)]
@@ -126,7 +131,7 @@ def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:
     white = inverse(R)
     covariance = np.zeros((fit.model.count, fit.model.count))
     covariance[np.ix_(own, own)] = (white @ white.T)[: len(own), : len(own)]
-    return ServoEstimate(
+    return made(
         names=fit.model.names,
         classes=tuple("combination" if "+" in name else "alone" for name in fit.model.names),
         beta=fit.theta,
@@ -141,4 +146,5 @@ def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:
         part=fit.part,
         servo=fit,
         campaign=campaign,
+        **further,
     )

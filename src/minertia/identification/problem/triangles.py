@@ -6,6 +6,7 @@ in a fixed tree, so the result does not depend on how a log was cut for reading.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -65,6 +66,16 @@ def folded(R: Array, rows: Array) -> Array:
 def _turned(R: Array) -> Array:
     diagonal = np.einsum("...ii->...i", R)
     return np.asarray(R * np.where(diagonal < 0, -1.0, 1.0)[..., None]) + 0.0  # + 0.0: no zero keeps a sign
+
+
+def without_each(parts: Sequence[Array]) -> list[Array]:
+    """R factors of all parts [N, k] but one, for each of them, by merging what lies before and after it."""
+    before, after = [parts[0][:0]], [parts[0][:0]]
+    for R in parts[:-1]:
+        before.append(triangle(np.concatenate([before[-1], R])))
+    for R in parts[:0:-1]:
+        after.append(triangle(np.concatenate([after[-1], R])))
+    return [triangle(np.concatenate(pair)) for pair in zip(before, reversed(after), strict=True)]
 
 
 def merged(triangles: Array) -> Array:
