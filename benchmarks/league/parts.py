@@ -40,10 +40,11 @@ sockets, joints alone (MUKCa's data); each place is judged by a fit of the other
     "friction": """\
 The first half of each log is fitted, the second is judged.  The eight columns are the predictions that the authors of
 NNFM publish with their logs; whether learned methods saw the judged half is not stated.  minertia chooses its effects
-by marginal likelihood on the first half; `presliding` has a memory of the path.  Its candidates, and a link in gravity
-for the errors of the authors' rigid-body model, were settled on the first two quarters.  Without both, 14.6, 19.1, 60.5
-and 15.9 % are left.  Of the first three logs the rest mostly repeats with the position, as ripple of gears does; on
-franka_joint2_fast, where friction explains least, it depends on the direction as well.""",
+by marginal likelihood on the first half, with `memory = true`: `presliding` depends on the path.  It, and a link in
+gravity for the errors of the authors' rigid-body model, were settled on the first two quarters, after a look at plots
+of whole logs; the displacements that are tried on other robots.  Without both, 14.6, 19.1, 60.5 and 15.9 % are left.
+Of the first three logs the rest mostly repeats with the position, as ripple of gears does; on franka_joint2_fast, where
+friction explains least, it depends on the direction as well.""",
     "speed": """\
 Nanoseconds of one evaluation for a Panda, each result first compared with Pinocchio's.  `make bench` measures more
 programs, arms and machines ([benchmarks](benchmarks.md)).""",
