@@ -15,8 +15,10 @@ import numpy as np
 from benchmarks.league.environments import Unavailable, data, python_of, run
 from benchmarks.league.rows import OURS, Row
 from minertia.identification.audits.values import without_misread
-from minertia.identification.servo import identify_servo, read_runs, servo_campaign
+from minertia.identification.campaigns.prepare import silent
+from minertia.identification.closed_loop.servo_problem import ServoProblem, chosen, servo_campaign
 from minertia.identification.servo_options import ServoOptions
+from minertia.identification.servo_runs import read_runs
 
 Figures = dict[str, float | int | str | None]
 PERIOD = 0.005  # s: BAM resamples to 200 Hz
@@ -59,9 +61,10 @@ def _ours(folder: Path, way: str, groups: Sequence[Sequence[int]]) -> Row:
             own, others = Path(name) / "own", Path(name) / "others"
             _part(folder, own, set(range(len(read_runs(folder)))) - {*group})
             _part(folder, others, {*group})
-            found = identify_servo(own, others)
+            problem = ServoProblem.of(read_runs(own), read_runs(others), ServoOptions(), silent)
+            found = chosen(problem.solve(None, silent))
             errors |= {k: one.error for k, one in zip(group, found.validated, strict=True)}
-            models.append(found.name)
+            models.append(found.best.name)
     seconds = (time.process_time() - start) / len(groups)
     return Row(
         f"{way} left out", OURS, "STS3215", _figures(folder, groups, errors) | {"seconds": seconds},
