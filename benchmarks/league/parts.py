@@ -75,7 +75,7 @@ PICTURED = {
     "arms": "unseen residual [%]",
     "without_effort": "seconds",
     "calibration": "unseen error [mm]",
-    "servos": "unseen error [mrad]",
+    "servos": "without drops [mrad]",
     "friction": "unseen residual [%]",
     "speed": "time [ns]",
     "gpu": "time [ns]",
