@@ -41,7 +41,7 @@ BEGIN_LOADED = 0.3  # of load-dependent friction, a third of the most there can 
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenCommands:
     """Campaign with its choices, values from which its fit starts (None: those of the control law), and messages."""
 
     campaign: Campaign
@@ -58,9 +58,9 @@ def is_open(campaign: Campaign, servos: ServoModel) -> bool:
     return is_searched and (campaign.effects is None or (loose and has_gains))
 
 
-def chosen(campaign: Campaign, servos: ServoModel, logs: Sequence[LoopLog], tell: Tell) -> Chosen:
+def chosen(campaign: Campaign, servos: ServoModel, logs: Sequence[LoopLog], tell: Tell) -> ChosenCommands:
     """Choose what a campaign leaves open."""
-    return _Search(campaign, servos, logs, tell).run()
+    return _CommandSearch(campaign, servos, logs, tell).run()
 
 
 def shortened(logs: Sequence[LoopLog], seconds: float = SEARCHED) -> list[LoopLog]:
@@ -98,7 +98,7 @@ def without_offsets(campaign: Campaign, model: ServoModel, loose: Sequence[str])
 CHANGES = (with_same_gains, without_offsets)
 
 
-class _Search:
+class _CommandSearch:
     """State of the search: the campaign as chosen so far, its model and its values."""
 
     def __init__(self, campaign: Campaign, servos: ServoModel, logs: Sequence[LoopLog], tell: Tell) -> None:
@@ -109,7 +109,7 @@ class _Search:
         self.steps = coarse_steps(self.logs)
         self.notes: list[str] = []
 
-    def run(self) -> Chosen:
+    def run(self) -> ChosenCommands:
         self.found = self._fitted(self.model, None)
         for change in CHANGES:
             changed = change(self.campaign, self.model, loose_names(self.model, self.found.theta, self.found.deviation))
@@ -128,7 +128,7 @@ class _Search:
         if self.is_open:
             self._place()
             self._load()
-        return Chosen(self.campaign, self.model, self.found.theta, tuple(self.notes))
+        return ChosenCommands(self.campaign, self.model, self.found.theta, tuple(self.notes))
 
     def _fitted(self, model: ServoModel, start: Array | None) -> Reached:
         return reached(model, self.logs, start, self.steps, self.tell)

@@ -19,7 +19,7 @@ from minertia.identification.closed_loop.judge import loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
-from minertia.identification.closed_loop.search import CHANGES, PROBED, Chosen, chosen, is_open, shortened
+from minertia.identification.closed_loop.search import CHANGES, PROBED, ChosenCommands, chosen, is_open, shortened
 from minertia.identification.estimators import table_name
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
@@ -48,7 +48,7 @@ def solve_commands(
     campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
 ) -> ServoEstimate:
     """Fit the position servos, adapt the choices that the logs do not determine, and search for missing effects."""
-    made, ahead = Chosen(campaign, servos), within(tell, 0.0, FITTED)
+    made, ahead = ChosenCommands(campaign, servos), within(tell, 0.0, FITTED)
     if method == "output-error" and is_open(campaign, servos):
         made = chosen(campaign, servos, logs, within(tell, 0.0, SEARCHED_PART))
         ahead = within(tell, SEARCHED_PART, FITTED)
@@ -59,14 +59,14 @@ def solve_commands(
     return servo_estimate(ServoEstimate, replace(fit, notes=notes), made.campaign, method)
 
 
-def _changed(made: Chosen, logs: list[LoopLog], method: str, tell: Tell) -> tuple[Chosen, LoopFit]:
+def _changed(made: ChosenCommands, logs: list[LoopLog], method: str, tell: Tell) -> tuple[ChosenCommands, LoopFit]:
     """Fit, and again with the changes of gains and offsets that the fit asks for."""
     fit = fitted(made, logs, method, tell)
     for change in CHANGES:
         changed = change(made.campaign, made.model, loose_gains(fit))
         if changed is not None:
             model = loop_model(changed[0], min(log.period for log in logs))
-            made = Chosen(changed[0], model, None, (*made.notes, changed[1]))
+            made = ChosenCommands(changed[0], model, None, (*made.notes, changed[1]))
             fit = fitted(made, logs, method, tell)
     return made, fit
 
@@ -88,7 +88,7 @@ def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
 METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}
 
 
-def fitted(made: Chosen, logs: list[LoopLog], method: str, tell: Tell) -> LoopFit:
+def fitted(made: ChosenCommands, logs: list[LoopLog], method: str, tell: Tell) -> LoopFit:
     """Fit by the given method; standard deviations and residuals always refer to the simulated positions."""
     if method == "output-error":
         return output_error(made.model, logs, made.start, tell=tell)

@@ -158,7 +158,7 @@ class RowMaker:
             Y, tau = self._dense(piece, given, effort)
             yield decimated(piece, tau - Y @ beta)[0]
 
-    def _states(self, block: Motion) -> Iterator[tuple[Motion, _Inputs, Array]]:
+    def _states(self, block: Motion) -> Iterator[tuple[Motion, _PieceInputs, Array]]:
         """Pieces of a block with what their columns are computed from, and with their efforts."""
         model = self.model
         q, qd, qdd, tau = _checked(model, block, self.title)
@@ -176,9 +176,9 @@ class RowMaker:
             asked = None if self.load is None else self.load(x, v, a)
             warm = None if warmth is None else warmth[own]
             path = {name: values[own] for name, values in slid.items()}
-            yield piece, _Inputs((x, v, a), asked, warm, path, samples, absent), effort
+            yield piece, _PieceInputs((x, v, a), asked, warm, path, samples, absent), effort
 
-    def _dense(self, piece: Motion, given: _Inputs, effort: Array) -> tuple[Array, Array]:
+    def _dense(self, piece: Motion, given: _PieceInputs, effort: Array) -> tuple[Array, Array]:
         """Y (N, rows, unknowns) and tau (N, rows) of a piece, not filtered."""
         model, state, load, warm, path = self.model, given.state, given.load, given.temperature, given.presliding
         if equations_of(piece) != TORQUE:
@@ -189,7 +189,9 @@ class RowMaker:
         Y[:, :, given.absent] = 0.0
         return Y, effort[:, list(model.rows)]
 
-    def _entries(self, piece: Motion, given: _Inputs, effort: Array) -> tuple[Places, Array, tuple[int, ...], Array]:
+    def _entries(
+        self, piece: Motion, given: _PieceInputs, effort: Array
+    ) -> tuple[Places, Array, tuple[int, ...], Array]:
         """Entries of Y that are not zero: their places in a flat row, values and that row's shape; and tau."""
         model, found = self.model, None
         if equations_of(piece) == TORQUE and piece.projection is None and not given.absent:
@@ -204,7 +206,7 @@ class RowMaker:
 
 
 @dataclass(frozen=True)
-class _Inputs:
+class _PieceInputs:
     """What the columns of a piece are computed from: see `LinearModel.columns`; absent: columns that are zero."""
 
     state: State
