@@ -8,6 +8,7 @@ import importlib.util
 import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -164,9 +165,10 @@ def cpp_libraries() -> tuple[dict[str, Path], str]:
     except ImportError:
         return {}, "the pin wheel is not installed"
     prefix = Path(cmeel.__file__).parent.parent / "cmeel.prefix"
-    eigen = next((folder for folder in (prefix / "include" / "eigen3", *EIGEN) if folder.is_dir()), None)
+    wheels = [Path(folder) / "cmeel.prefix" / "include" / "eigen3" for folder in (prefix.parent, *sys.path)]
+    eigen = next((folder for folder in (*wheels, *EIGEN) if folder.is_dir()), None)
     if eigen is None:
-        return {}, "the headers of Eigen are not installed (libeigen3-dev)"
+        return {}, "the headers of Eigen are not installed (libeigen3-dev, or the wheel cmeel-eigen)"
     target = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
     made, why = {}, "no C++ compiler"
     for compiler in ("clang++", "g++"):

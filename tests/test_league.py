@@ -28,7 +28,7 @@ def test_the_page_is_that_of_the_results() -> None:
 
 
 RIVALS = {"base_parameters": "RPNA", "arms": "FIGAROH", "without_effort": "mujoco.sysid", "calibration": "FIGAROH",
-          "friction": "NNFM", "speed": "CasADi", "gpu": "GRiD", "traps": "FIGAROH",
+          "servos": "BAM", "friction": "NNFM", "speed": "CasADi", "gpu": "GRiD", "traps": "FIGAROH",
           "coverage": "white-noise"}  # fmt: skip
 
 

@@ -21,8 +21,12 @@ PACKAGES = {
     "cvxpy": ("cvxpy==1.7.3", "clarabel==0.11.1", "pin==4.1.0", "scipy"),
     "casadi": ("casadi==3.8.2",),
     "robots": ("example-robot-data==6.0.0",),  # files alone
+    "eigen": ("cmeel-eigen==3.4.1",),  # headers alone, for Pinocchio in C++
+    "bam": ("optuna==5.0.0", "cmaes==0.13.1", "numpy", "colorama"),
 }
-WITHOUT_DEPENDENCIES = ("casadi", "robots")  # used beside our own environment: its NumPy is ours
+# states Python 3.12 alone; the parts used here run on others, too
+ANY_PYTHON = {"bam": ("--no-deps", "--ignore-requires-python", "better-actuator-models==1.0.2")}
+WITHOUT_DEPENDENCIES = ("casadi", "robots", "eigen")  # used beside our own environment: its NumPy is ours
 LIMIT = 900  # s of a rival
 
 
@@ -37,14 +41,20 @@ def python_of(name: str) -> str:
     if not (folder / ".ready").exists():
         venv.create(folder, with_pip=True, clear=True)
         more = ("--no-deps",) if name in WITHOUT_DEPENDENCIES else ()
-        done = subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", *more, *PACKAGES[name]], capture_output=True, text=True
-        )
-        if done.returncode:
-            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise Unavailable(f"{' '.join(PACKAGES[name])} cannot be installed here ({why[:200]})")
+        for wanted in ((*more, *PACKAGES[name]), ANY_PYTHON.get(name)):
+            if wanted:
+                _install(python, wanted)
         (folder / ".ready").touch()
     return str(python)
+
+
+def _install(python: Path, wanted: Sequence[str]) -> None:
+    command = [str(python), "-m", "pip", "install", "--quiet", *wanted]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        names = " ".join(name for name in wanted if not name.startswith("-"))
+        raise Unavailable(f"{names} cannot be installed here ({why[:200]})")
 
 
 def packages_of(name: str) -> str:

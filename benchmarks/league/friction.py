@@ -46,7 +46,7 @@ def _entries(file: Path, folder: Path) -> Iterator[Row]:
     (folder / "joint.urdf").write_text(JOINT, encoding="utf-8")
     campaign = mi.Campaign(
         mi.read_robot(folder / "joint.urdf", gravity=GRAVITY), [mi.Log(file, stop=middle)],
-        [mi.Log(file, start=middle)], columns=COLUMNS,
+        [mi.Log(file, start=middle)], columns=COLUMNS, memory=True,
     )  # fmt: skip
     start = time.process_time()
     found = mi.identify(campaign)

@@ -19,10 +19,11 @@ CPP = "Pinocchio C++"
 def rows() -> Iterator[Row | Unavailable]:
     """Nanoseconds of one evaluation, of ours once for each program and of each peer."""
     folders = [str(ROOT), str(ROOT / "src")]
-    try:
-        folders.append(packages_of("casadi"))
-    except Unavailable as err:
-        yield err
+    for name in ("casadi", "eigen"):
+        try:
+            folders.append(packages_of(name))
+        except Unavailable as err:
+            yield err
     settings = {"PYTHONPATH": os.pathsep.join(folders)}
     script = ["-m", "benchmarks.league.rivals.speeds"]
     try:

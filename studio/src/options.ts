@@ -74,6 +74,7 @@ export interface DriveTable {
 
 export interface ModelTable {
   effects?: unknown | null;
+  memory?: boolean | "?" | null;
   fix?: Record<string, number | "?"> | null;
   parameters?: "base" | "mlc" | "?" | null;
   links?: "robot" | "physical" | "?" | null;
@@ -665,6 +666,12 @@ export const OPTIONS = {
       "unit": "",
       "type": "file",
       "default": null
+    },
+    "memory": {
+      "help": "Whether friction with a memory of the path (presliding) is among the candidates when effects are chosen.",
+      "unit": "",
+      "type": "flag",
+      "default": false
     },
     "fix": {
       "help": "Known parameters that are not fitted, by their full names.",

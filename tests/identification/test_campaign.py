@@ -433,6 +433,7 @@ def unusual_values(folder: Path) -> dict[str, Any]:
         "repairs": Repairs(stamps=False, resample=False, standstill=False),
         "filter": Filter(5.0, 3, "savgol", 7, 2, 40.0, 11.0, "signals", 0.3, "power", 2.0),
         "effects": (EffectSpec("viscous", ("j1", "j2")), EffectSpec("spring", ("j2",), {"rest": 0.2})),
+        "memory": True,
         "joints": (read_robot("planar2r").coordinate_names[1],),
         "estimator": "ridge",
         "options": {"weight": 0.25},

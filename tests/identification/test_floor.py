@@ -63,6 +63,15 @@ def test_a_floor_that_is_not_told_spoils_the_fit() -> None:
     assert fit.sigma.min() > 1e-3
 
 
+@pytest.mark.parametrize(("height", "touches"), [(-0.12, ("tip",)), (-5.0, ())])
+def test_a_floor_that_is_not_told_is_found_where_there_is_one(height: float, touches: tuple[str, ...]) -> None:
+    campaign = replace(CAMPAIGN, floor=Floor(), train=(recorded(0, floor_height=height),))
+    found = minertia.solve(minertia.build_problem(campaign))
+    assert found.campaign.floor.touches == touches  # type: ignore[attr-defined]
+    if touches:
+        assert found.beta[found.names.index("floor_height")] == pytest.approx(height, abs=5e-3)
+
+
 def test_a_floor_that_nothing_touched_is_told_as_not_seen() -> None:
     fit = output_error(
         loop_model(CAMPAIGN, 1 / RATE), [made_log(CAMPAIGN, "log", recorded(0, floor_height=-5.0))], steps=[5]

@@ -597,6 +597,13 @@ class CampaignOptions(Declared):
         command="effects",
         otherwise="chosen by the marginal likelihood",
     )
+    memory: bool = option(
+        False,
+        "Whether friction with a memory of the path (presliding) is among the candidates when effects are chosen. It "
+        "predicts better, but generated code, simulations and monitoring take it as Coulomb friction.",
+        table="model",
+        command="memory",
+    )
     joints: Sequence[str | int] = option(
         (), "Joints to identify: names, or numbers starting at 1.", table="", command="joints", otherwise="all"
     )

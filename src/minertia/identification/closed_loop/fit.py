@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import STRETCHES, Spread, left_out_spread, spread
+from minertia.identification.problem.marginal import LASTS, autocorrelation_time
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
@@ -33,11 +35,14 @@ from minertia.io.steps import WorkStep
 
 Array = NDArray[np.float64]
 COARSEST = 2e-3  # s, of the first steps
+SLOPE_STEP = 4e-3  # s, of derivatives, which need not be as exact as residuals while values still move
 FINEST = 1e-4  # s: with exact encoders twice that still moves values by half a deviation
 DAMPING = 1e-4  # Levenberg-Marquardt's, of columns of length 1
 MOST_DAMPING = 1e8
 SMALL_STEP = 1e-3  # deviations
 SMALL_FALL = 1e-6  # of the sum of squares
+SMALL_MOVE = 0.1  # deviations of correlated residuals by which a last step may move each value: less than MOVED
+LIKELY = 0.5  # part of a promised fall that a step kept from which the next one is likely to be better
 MOVED = 0.3  # deviations by which half the step may change a value
 WIDEST = 10.0  # times that: such changes are too large however correlated residuals widen the deviations
 ITERATIONS = 40
@@ -75,21 +80,27 @@ def output_error(
     halve: bool = False,
     iterate: bool = True,
     most: int = ITERATIONS,
+    close: float = SMALL_MOVE,
     tell: Tell = silent,
 ) -> LoopFit:
     """Fit the unknowns to logs, from initial values or the control law's least squares.
 
     Simulation steps are halved while that changes the result; given ones only with `halve`.  iterate: whether the
     values may change; else only standard deviations and residuals are computed.  most: iterations of each
-    minimisation.  tell: called at each iteration.
+    minimisation.  close: deviations by which its last step may move each value.  tell: called at each iteration.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
             steps = [max(1, round(log.period / model.command.step)) for log in logs]
-        first = tuple(max(1, int(np.ceil(log.period / COARSEST))) for log in logs) if steps is None else tuple(steps)
+        first = coarse_steps(logs) if steps is None else tuple(steps)
         fit = _OutputError(model, logs, tell)
-        fit.most = most
+        fit.most, fit.close = most, close
         return fit.run(first, start, is_fixed=steps is not None and not halve, iterate=iterate)
+
+
+def coarse_steps(logs: Sequence[LoopLog], longest: float = COARSEST) -> tuple[int, ...]:
+    """Steps between rows of each log of the first simulations."""
+    return tuple(max(1, int(np.ceil(log.period / longest))) for log in logs)
 
 
 class _OutputError:
@@ -113,13 +124,13 @@ class _OutputError:
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
-        self.most = ITERATIONS
+        self.most, self.close, self.slope_step = ITERATIONS, SMALL_MOVE, SLOPE_STEP
         self.is_robust = model.command.loss == "huber"
         self.widths: Array | None = None  # residuals beyond these count less
 
     def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
         point, wider = self._start(steps, start), None
-        first = point.theta
+        first = point.theta if start is None else None
         if self.is_robust and iterate:
             point = self._narrowed(point, steps)
         while iterate:
@@ -145,7 +156,8 @@ class _OutputError:
                 break
         if self.is_robust and iterate and not is_fixed:  # runs that stand and slide: one step is not the optimum
             point = self._settled(point, steps)
-        return self._finished(point, steps)
+        self.slope_step = COARSEST
+        return self._finished(self.at(point.theta, steps) or point, steps)
 
     def _shifted(self, point: _Rolled, finer: _Rolled) -> Array:
         """Distance by which the residuals of finer steps, and nothing else, move the values of a point."""
@@ -158,8 +170,10 @@ class _OutputError:
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """Simulated motion at the parameter values theta; None if it diverges."""
-        motions = self._motions(theta, steps, slopes=slopes)
-        if motions is None:
+        coarse = self._coarse(steps)
+        motions = self._motions(theta, steps, slopes=slopes and coarse == tuple(steps))
+        steep = self._motions(theta, coarse, slopes=True) if slopes and coarse != tuple(steps) else motions
+        if motions is None or steep is None:
             return None
         each = list(zip(self.logs, motions, self.counted, strict=True))
         rest = [np.where(counts, log.q - m.q, 0.0) for log, m, counts in each]
@@ -171,8 +185,15 @@ class _OutputError:
             rest, shares = [e for e, _ in bent], [w * counts for (_, w), counts in zip(bent, shares, strict=True)]
         rows = np.maximum(sum(counts.sum(axis=0) for counts in self.counted), 1)
         rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / rows, 1e-24))
-        slopes_of = [[part.weighted(own) for part in m.slopes] for (_, m, _), own in zip(each, shares, strict=True)]
+        slopes_of = [[part.weighted(own) for part in m.slopes] for m, own in zip(steep, shares, strict=True)]
         return _Rolled(theta, rest, rms, slopes_of) if np.isfinite(rms).all() else None
+
+    def _coarse(self, steps: Sequence[int]) -> tuple[int, ...]:
+        """Steps of derivatives: those of a step of Gauss and Newton need not be as exact as its residuals."""
+        command = self.model.command
+        if command.step is not None or command.integrator == "euler" or command.law == "servo":
+            return tuple(steps)
+        return tuple(min(k, usual) for k, usual in zip(steps, coarse_steps(self.logs, self.slope_step), strict=True))
 
     def _narrowed(self, point: _Rolled, steps: tuple[int, ...]) -> _Rolled:
         """Fit with the widths of Huber's loss from the residuals of the last one, until they no longer shrink."""
@@ -197,13 +218,13 @@ class _OutputError:
             motions.append(found)
         return motions
 
-    def _without_contact(self, point: _Rolled, first: Array, steps: tuple[int, ...]) -> _Rolled:
+    def _without_contact(self, point: _Rolled, first: Array | None, steps: tuple[int, ...]) -> _Rolled:
         """Refit without rows of external contact, repeated because further contact appears after each exclusion.
 
-        first: initial values of the fit.
+        first: initial values of the fit, from which it begins once again; None where they were given.
         """
         self.looks = False
-        for _ in range(LOOKS):
+        for look in range(LOOKS):
             motions = self._motions(point.theta, steps, slopes=False)
             assert motions is not None  # the point was made by them
             found = pushed(self.model, self.logs, [log.q - m.q for log, m in zip(self.logs, motions, strict=True)])
@@ -211,9 +232,8 @@ class _OutputError:
                 break
             self.counted = [~rows for rows in found]
             self.expected = max(self.expected, self.settlings + 3)
-            begins = [
-                self.at(theta, steps) for theta in (point.theta, first)
-            ]  # what was fitted to a push may be a trap
+            starts = [point.theta, *([] if look or first is None else [first])]  # what fitted a push may be a trap
+            begins = [self.at(theta, steps) for theta in starts]
             point = min((self._settled(b, steps) for b in begins if b is not None), key=lambda found: found.cost)
         return point
 
@@ -224,8 +244,12 @@ class _OutputError:
         tried = [t for theta in tried if theta is not None for t in with_springs(self.model, self.logs, theta)]
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
         first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]
-        points = [self.at(theta, steps) for theta in first]
-        usable = [point for point in points if point is not None]
+        if len(first) == 2:  # derivatives, which cost most, are wanted of the better one
+            seen = [point for theta in first if (point := self.at(theta, steps, slopes=False)) is not None]
+            first = [point.theta for point in sorted(seen, key=lambda point: point.cost)]
+        made = (self.at(theta, steps) for theta in first)
+        steady = (point for point in made if point is not None)
+        usable = list(islice(steady, 1)) if len(first) == 2 else list(steady)
         if not usable:
             raise MinertiaError(
                 "the fit cannot start: the simulated motion diverges with the given gains; check that control "
@@ -311,7 +335,7 @@ class _OutputError:
         """Damped Gauss-Newton iteration until convergence."""
         most = self.most if most is None else most
         damping = DAMPING
-        is_likely = True  # that the next step is better: then its derivatives are wanted, too
+        is_likely = True  # that the next step is better: then its derivatives, which cost most, are wanted, too
         self.settlings += 1
         for k in range(most):
             self.iterations += 1
@@ -321,17 +345,25 @@ class _OutputError:
                 break
             step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
             tried = self.at(theta, steps, slopes=is_likely)
-            has_slopes, is_likely = is_likely, tried is not None and tried.cost <= point.cost
-            if tried is not None and is_likely:
-                fall = 1 - float(np.exp(tried.cost - point.cost))
-                point, damping = (tried if has_slopes else self.at(theta, steps) or point), damping / 10
-                if step < SMALL_STEP or fall < SMALL_FALL:
-                    break
-            else:
-                damping = max(damping, 1e-8) * 10
+            if tried is None or tried.cost > point.cost:
+                damping, is_likely = 10 * max(damping, 1e-8), False
                 if damping > MOST_DAMPING or step < SMALL_STEP:
                     break
+                continue
+            fall = 1 - float(np.exp(tried.cost - point.cost))
+            point = tried if is_likely else self.at(theta, steps) or point
+            kept = 1.0 if self.is_robust else fall / self.promised  # what Huber's loss promises says little
+            damping *= max(0.1, 1 - (2 * kept - 1) ** 3)  # Nielsen 1999: a step that kept half may be as long again
+            is_likely = kept > LIKELY
+            if step < SMALL_STEP or fall < max(SMALL_FALL, self._small_fall(point)):
+                break
         return point
+
+    def _small_fall(self, point: _Rolled) -> float:
+        """Fall of the sum of squares that moves each value by less than `close` deviations; 0 of Huber's loss."""
+        if self.is_robust:
+            return 0.0
+        return self.close**2 * self.model.count / float(_rows_apart(point.rest).sum())
 
     def _tell_iteration(self, part: float) -> None:
         """Report an iteration; part: of the iterations at most, beside how far the promised gain has fallen."""
@@ -409,6 +441,13 @@ class _OutputError:
         return found
 
 
+def _rows_apart(rest: Sequence[Array]) -> Array:
+    """Number of rows of each position over the time that its residuals are correlated for."""
+    return np.array(
+        [sum(len(x) / autocorrelation_time(x) for x in own) for own in zip(*(e.T for e in rest), strict=True)]
+    )
+
+
 def _huber_widths(rest: Sequence[Array], counted: Sequence[NDArray[np.bool_]]) -> Array:
     """Residuals of each position beyond which Huber's loss grows linearly, from the median of all."""
     every, counts = np.concatenate(rest), np.concatenate(counted)
@@ -438,6 +477,34 @@ def moved(model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Seque
         fit = _OutputError(model, logs)
         fit.most = most
         return fit._settled(fit._start(tuple(steps), theta), steps)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Values that a short fit reached, with their standard deviations under correlated residuals.
+
+    rest: residuals of each log (N, n); rms: of each position.  apart (n,): number of rows of each position that count
+    as independent.
+    """
+
+    theta: Array
+    deviation: Array
+    rest: list[Array]
+    rms: Array
+    apart: Array
+
+
+def reached(
+    model: ServoModel, logs: Sequence[LoopLog], theta: Array | None, steps: Sequence[int], tell: Tell = silent
+) -> Reached:
+    """Values near the best ones, from theta or from the control law's: no value would move by more than `MOVED`."""
+    with one_thread():
+        fit = _OutputError(model, logs, tell)
+        fit.close, fit.expected = MOVED, 1
+        point = fit._settled(fit._start(tuple(steps), theta), steps)
+        deviation = fit._proposed(point, 0.0)[1] * fit._inflation(point)
+        own = slice(model.count)
+        return Reached(point.theta[own], deviation[own], point.rest, point.rms, _rows_apart(point.rest) / LASTS)
 
 
 def probed(

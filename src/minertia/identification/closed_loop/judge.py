@@ -12,7 +12,7 @@ from minertia.codegen.rollout.effects import SIMULATED
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.carrying import is_weightless
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
-from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.fit import MOVED, output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
@@ -169,7 +169,7 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float, tell: Tell = silen
         if cut < 3 * log.first or len(log.q) - cut < 2 * log.first:
             return None
         rest, last, steps = [log.part(0, cut)], log.part(cut, len(log.q)), fit.steps
-    again = output_error(fit.model, rest, fit.theta, steps=steps, tell=tell)
+    again = output_error(fit.model, rest, fit.theta, steps=steps, close=MOVED, tell=tell)
     return position_residuals(fit.model, again.theta, last, h)
 
 
@@ -202,11 +202,16 @@ def loose_gains(fit: LoopFit) -> list[str]:
 
     A rank test does not detect them.
     """
-    found = []
-    for k, name in enumerate(fit.model.names):
-        if name.startswith("KP") and not fit.deviation[k] <= at.POOR * abs(fit.theta[k]):
-            found.append(name)
-    return found
+    return loose_names(fit.model, fit.theta, fit.deviation)
+
+
+def loose_names(model: ServoModel, theta: Array, deviation: Array) -> list[str]:
+    """Names of gains kp with a large relative standard deviation, from values and deviations."""
+    return [
+        name
+        for k, name in enumerate(model.names)
+        if name.startswith("KP") and not deviation[k] <= at.POOR * abs(theta[k])
+    ]
 
 
 def _scale(fit: LoopFit, name: str) -> str:

@@ -46,47 +46,62 @@ class LawRows:
     tau: Array
 
 
-def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None = None) -> LawRows:
-    """Filtered regression equations of the control law's efforts.
+class LawLog:
+    """Regression equations of one log, of which everything that does not depend on the delay is computed once.
 
     states (N, n): positions from which the robot's own regressor columns are computed.
     """
-    rate, factor, cutoff = _rates(log)
-    measured = _signals(log.q, log.period, factor, cutoff, rate)
-    own = measured if states is None else _signals(states, log.period, factor, cutoff, rate)
-    grid = np.asarray(np.arange(len(measured[0])) / rate)
-    edges = np.concatenate([grid - 0.5 / rate, grid[-1:] + 0.5 / rate])
-    u = _mean_command(model, log, edges - delay + log.lead)
-    step = max(1, int(rate / (PER_CUTOFF * cutoff)))
-    smooth = min(0.4 * rate / step, 0.45 * rate)
-    ends = int(TRIM / cutoff * rate)
-    rows = slice(ends + round(log.first * factor), len(grid) - ends, step)
 
-    def thinned(x: Array) -> Array:
+    def __init__(self, model: ServoModel, log: LoopLog, states: Array | None = None) -> None:
+        self.model, self.log = model, log
+        self.rate, self.factor, self.cutoff = _rates(log)
+        measured = _signals(log.q, log.period, self.factor, self.cutoff, self.rate)
+        own = measured if states is None else _signals(states, log.period, self.factor, self.cutoff, self.rate)
+        self.grid = np.asarray(np.arange(len(measured[0])) / self.rate)
+        step = max(1, int(self.rate / (PER_CUTOFF * self.cutoff)))
+        self.smooth = min(0.4 * self.rate / step, 0.45 * self.rate)
+        ends = int(TRIM / self.cutoff * self.rate)
+        self.kept = slice(ends + round(log.first * self.factor), len(self.grid) - ends, step)
+        motors = list(model.layout.motor_outputs)
+        seen = motors if model.layout.feedback == "motor" else list(range(model.robot.n))
+        self.position, self.speed, self.own = measured[0][:, seen], measured[1][:, seen], own[0][:, : model.robot.n]
+        columns, known = _robot_columns(model, own)
+        count = len(range(*self.kept.indices(len(self.grid))))
+        self.robot = LawRows(np.zeros((count, model.robot.n, model.count)), -self._thinned(known))
+        self._add(self.robot, columns)
+
+    def rows(self, delay: float) -> LawRows:
+        """Filtered regression equations of the control law's efforts at a delay [s]."""
+        log, edges = self.log, np.concatenate([self.grid - 0.5 / self.rate, self.grid[-1:] + 0.5 / self.rate])
+        u = _mean_command(self.model, log, edges - delay + log.lead)
+        error = low_pass(u, self.cutoff, self.rate) - self.position
+        columns = _law_columns(self.model, self.own, error, self.speed, self.rate)
+        if log.supply is not None:
+            row = np.minimum(np.arange(len(self.grid)) // self.factor, len(log.q) - 1)
+            gain, room, on = (x[row] for x in (log.supply.gain, log.supply.room, log.supply.on))
+            columns["kp"] = -np.clip(gain * error, -room, room)
+            columns["kd"] = on * columns["kd"]
+        found = LawRows(self.robot.Y.copy(), self.robot.tau.copy())
+        self._add(found, columns)
+        return found
+
+    def _add(self, rows: LawRows, columns: dict[str, Array]) -> None:
+        """Add columns to equations, and those of known parameters to their right-hand side."""
+        model, constant = self.model, self.model.with_carried(self.model.constant, self.log.carried)
+        for kind, values in columns.items():
+            series, places = self._thinned(values), model.places[kind]
+            if kind == "link":
+                rows.Y[:] += series @ model.G[places]
+                rows.tau[:] -= series @ constant[places]
+            else:
+                joints = [model.atoms[k].place for k in places]
+                rows.Y[:, joints] += series[:, :, None] * model.G[places]
+                rows.tau[:, joints] -= series * constant[places]
+
+    def _thinned(self, x: Array) -> Array:
         """Filter a column with the common filter and decimate it to the retained rows."""
-        return np.asarray(low_pass(x.reshape(len(x), -1), smooth, rate)[rows]).reshape(-1, *x.shape[1:])
-
-    motors = list(model.layout.motor_outputs)
-    seen = motors if model.layout.feedback == "motor" else list(range(model.robot.n))
-    error = low_pass(u, cutoff, rate) - measured[0][:, seen]
-    columns, known = _columns(model, own, error, measured[1][:, seen], rate)
-    if log.supply is not None:
-        row = np.minimum(np.arange(len(grid)) // factor, len(log.q) - 1)
-        gain, room, on = (x[row] for x in (log.supply.gain, log.supply.room, log.supply.on))
-        columns["kp"] = -np.clip(gain * error, -room, room)
-        columns["kd"] = on * columns["kd"]
-    constant = model.with_carried(model.constant, log.carried)
-    Y, tau = np.zeros((len(range(*rows.indices(len(grid)))), model.robot.n, model.count)), -thinned(known)
-    for kind, values in columns.items():
-        series, places = thinned(values), model.places[kind]
-        if kind == "link":
-            Y += series @ model.G[places]
-            tau = tau - series @ constant[places]
-        else:
-            joints = [model.atoms[k].place for k in places]
-            Y[:, joints] += series[:, :, None] * model.G[places]
-            tau[:, joints] -= series * constant[places]
-    return LawRows(Y, tau)
+        smooth = low_pass(x.reshape(len(x), -1), self.smooth, self.rate)
+        return np.asarray(smooth[self.kept]).reshape(-1, *x.shape[1:])
 
 
 def filtered_signals(log: LoopLog) -> tuple[Array, Array, Array]:
@@ -128,14 +143,11 @@ def first_speeds(model: ServoModel, logs: Sequence[LoopLog]) -> Array:
     return np.asarray(np.where(unknown, fastest, known))
 
 
-def _columns(
-    model: ServoModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
-) -> tuple[dict[str, Array], Array]:
-    """Regressor columns of all simulation parameters by kind, and the known efforts (N, n).
+def _robot_columns(model: ServoModel, own: tuple[Array, Array, Array]) -> tuple[dict[str, Array], Array]:
+    """Regressor columns of the robot's parameters by kind, and the known efforts (N, n), those of the robot file.
 
-    Columns are (N, joints) for each kind of joint parameter, and (N, n, links) for link parameters.  The
-    known efforts are those of the robot file.  Load-dependent friction has no column: the load is not known
-    yet.
+    Columns are (N, joints) for each kind of joint parameter, and (N, n, links) for link parameters.
+    Load-dependent friction has no column: the load is not known yet.
     """
     q, qd, qdd = (x[:, : model.robot.n] for x in own)
     at_motor = list(model.layout.motor_outputs)  # what the motors of elastic joints turn with
@@ -147,9 +159,6 @@ def _columns(
     elif model.links:
         columns["link"] = BatchKernel(regressor_program(model.robot, model.links), compiling=False)(q, qd, qdd)
     sign = np.where(np.abs(rates) > STILL * np.abs(rates).max(axis=0), np.sign(rates), 0.0)
-    area = np.cumsum(error, axis=0) / rate
-    reference = np.gradient(error + q, 1 / rate, axis=0) if model.command.velocity_reference else 0.0
-    columns |= {"kp": -error, "ki": -area, "kd": speed - reference}
     states = [JointState(q[:, j], rates[:, j], accelerations[:, j], sliding=sign[:, j]) for j in range(model.robot.n)]
     for kind, places in model.places.items():
         if kind in BY_SYMBOL and "load" not in BY_SYMBOL[kind].inputs:
@@ -157,6 +166,13 @@ def _columns(
             shapes = [np.broadcast_to(model.shape(atom, states[atom.place]), len(q)) for atom in atoms]
             columns[kind] = np.stack(shapes, axis=1).astype(float)
     return columns, np.asarray(known)
+
+
+def _law_columns(model: ServoModel, q: Array, error: Array, speed: Array, rate: float) -> dict[str, Array]:
+    """Regressor columns (N, joints) of the gains by kind."""
+    area = np.cumsum(error, axis=0) / rate
+    reference = np.gradient(error + q, 1 / rate, axis=0) if model.command.velocity_reference else 0.0
+    return {"kp": -error, "ki": -area, "kd": speed - reference}
 
 
 def observation_of(
@@ -215,7 +231,8 @@ def law_fit(model: ServoModel, logs: Sequence[LoopLog], states: Sequence[Array] 
             delays = np.concatenate([[model.lower[place]], DELAYS])
     else:
         delays = np.array([model.constant[model.places["delay"][0]]])
-    tried = [_fit_at(model, logs, float(d), states) for d in delays]
+    made = [LawLog(model, log, None if states is None else states[k]) for k, log in enumerate(logs)]
+    tried = [_fit_at(model, made, float(d)) for d in delays]
     costs = np.array([np.inf if found is None else found[1] for found in tried])
     best = int(np.argmin(costs))
     chosen = tried[best]
@@ -235,14 +252,11 @@ def _valley(x: Array, y: Array, k: int) -> float:
     return float(np.clip(-b / (2 * a), x[k - 1], x[k + 1])) if a > 0 else float(x[k])
 
 
-def _fit_at(
-    model: ServoModel, logs: Sequence[LoopLog], delay: float, states: Sequence[Array] | None
-) -> tuple[Array, float] | None:
+def _fit_at(model: ServoModel, made: Sequence[LawLog], delay: float) -> tuple[Array, float] | None:
     """Least-squares estimate and cost at one delay."""
-    rows = []
-    for k, log in enumerate(logs):
-        made = law_rows(model, log, delay, None if states is None else states[k])
-        rows.append((made.Y, made.tau))
+    logs = [own.log for own in made]
+    found = [own.rows(delay) for own in made]
+    rows = [(one.Y, one.tau) for one in found]
     whole = observation_of(model, model.names, [log.name for log in logs], rows)
     keep = independent_columns(whole.triangle()[:-1, :-1])
     if not keep:
@@ -258,10 +272,10 @@ def _fit_at(
             _, R, _ = weighted_solution(part)
     except np.linalg.LinAlgError:
         return None
-    found = lsq_linear(R[:-1, :-1], R[:-1, -1], (model.lower[keep], model.upper[keep]))
+    x = lsq_linear(R[:-1, :-1], R[:-1, -1], (model.lower[keep], model.upper[keep])).x
     theta = np.zeros(model.count)
-    theta[keep] = found.x
-    return theta, float(np.log(max(float(np.linalg.norm(R[:, :-1] @ found.x - R[:, -1])), 1e-300)))
+    theta[keep] = x
+    return theta, float(np.log(max(float(np.linalg.norm(R[:, :-1] @ x - R[:, -1])), 1e-300)))
 
 
 def didim(model: ServoModel, logs: Sequence[LoopLog]) -> Array | None:

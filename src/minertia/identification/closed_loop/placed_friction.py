@@ -41,7 +41,8 @@ def with_placed_friction(
     if not joints:
         return None
     changed = _with(campaign, logs, joints)
-    found = output_error(model := _model(changed, logs), logs, _moved(fit, model), tell=tell)
+    model = _model(changed, logs)
+    found = output_error(model, logs, _moved(fit, model), steps=fit.steps, tell=tell)
     h = min(log.period / count for log, count in zip(logs, found.steps, strict=True))
     before, after = left_out(fit, logs, h, tell), left_out(found, logs, h, tell)
     if before is None or after is None or not after.relative < at.PLACED_BETTER * before.relative:

@@ -10,27 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.options import SAME
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.elasticity import elasticity_notes
-from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.fit import coarse_steps, output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
-from minertia.identification.closed_loop.placed_friction import with_placed_friction
+from minertia.identification.closed_loop.search import CHANGES, PROBED, ChosenCommands, chosen, is_open, shortened
 from minertia.identification.estimators import table_name
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.solve import inverse
 from minertia.io.errors import CampaignError, MinertiaError, UnknownName
-from minertia.io.schema import UNKNOWN
 from minertia.io.steps import WorkStep, within
 
 Array = NDArray[np.float64]
+SEARCHED_PART = 0.3  # part of the work: choices, on part of the logs
 FITTED = 0.8  # part of the work: of about five minimisations of a campaign, the last belongs to the evidence
 NOTE = "the logs hold commands and no efforts: fitted through the joints' position loops"
 
@@ -50,23 +48,27 @@ def solve_commands(
     campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
 ) -> ServoEstimate:
     """Fit the position servos, adapt the choices that the logs do not determine, and search for missing effects."""
-    period = min(log.period for log in logs)
-    ahead, notes = within(tell, 0.0, FITTED), []
-    fit = fitted(servos, logs, method, ahead)
-    for change in (_with_same_gains, _without_offsets):
-        changed = change(campaign, fit)
-        if changed is not None:
-            campaign, note = changed
-            fit = fitted(loop_model(campaign, period), logs, method, ahead)
-            notes.append(note)
-    tell(WorkStep("searching for position-dependent friction", FITTED))
-    placed = with_placed_friction(campaign, fit, logs, within(tell, FITTED, FITTED))
-    if placed is not None:
-        campaign, fit, note = placed
-        notes.append(note)
+    made, ahead = ChosenCommands(campaign, servos), within(tell, 0.0, FITTED)
+    if method == "output-error" and is_open(campaign, servos):
+        made = chosen(campaign, servos, logs, within(tell, 0.0, SEARCHED_PART))
+        ahead = within(tell, SEARCHED_PART, FITTED)
+    made, fit = _changed(made, logs, method, ahead)
     tell(WorkStep("searching for elastic joints", FITTED))
-    fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
-    return servo_estimate(ServoEstimate, fit, campaign, method)
+    short = shortened(logs, PROBED)
+    notes = (*made.notes, *fit.notes, *elasticity_notes(made.campaign, replace(fit, steps=coarse_steps(short)), short))
+    return servo_estimate(ServoEstimate, replace(fit, notes=notes), made.campaign, method)
+
+
+def _changed(made: ChosenCommands, logs: list[LoopLog], method: str, tell: Tell) -> tuple[ChosenCommands, LoopFit]:
+    """Fit, and again with the changes of gains and offsets that the fit asks for."""
+    fit = fitted(made, logs, method, tell)
+    for change in CHANGES:
+        changed = change(made.campaign, made.model, loose_gains(fit))
+        if changed is not None:
+            model = loop_model(changed[0], min(log.period for log in logs))
+            made = ChosenCommands(changed[0], model, None, (*made.notes, changed[1]))
+            fit = fitted(made, logs, method, tell)
+    return made, fit
 
 
 def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
@@ -83,43 +85,19 @@ def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
     return campaign.command.method
 
 
-def _with_same_gains(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
-    """Campaign with one common kp if the scale of some gains is not determined, and the reason; else None."""
-    loose = loose_gains(fit)
-    if not loose or any(value != UNKNOWN for value in campaign.command.each("kp", campaign.robot.n)):
-        return None
-    return replace(campaign, command=replace(campaign.command, kp=SAME)), (
-        f"the scale of {', '.join(loose)} was not identifiable alone (standard deviation above 30 %): the servos "
-        "were assumed to be equal, with one kp"
-    )
-
-
-def _without_offsets(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
-    """Campaign without offsets if they are confounded with the weights that scale kp, and the reason; else None."""
-    loose = loose_gains(fit)
-    offsets = [name for name in fit.model.names if symbol_of(name) == "OFF"]
-    if not loose or not offsets or not fit.model.keeps_links:
-        return None
-    return replace(campaign, fix={**campaign.fix, **dict.fromkeys(offsets, 0.0)}), (
-        f"the scale of {', '.join(loose)} was not distinguishable from offsets (standard deviation above 30 %), "
-        "which act like weights here: offsets were assumed to be zero, as for servos whose commands and encoders "
-        "have the same zeros"
-    )
-
-
 METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}
 
 
-def fitted(model: ServoModel, logs: list[LoopLog], method: str, tell: Tell) -> LoopFit:
+def fitted(made: ChosenCommands, logs: list[LoopLog], method: str, tell: Tell) -> LoopFit:
     """Fit by the given method; standard deviations and residuals always refer to the simulated positions."""
     if method == "output-error":
-        return output_error(model, logs, tell=tell)
+        return output_error(made.model, logs, made.start, tell=tell)
     if method not in METHODS:
         raise UnknownName("method without efforts", method, ("output-error", *METHODS))
-    theta = METHODS[method](model, logs)
+    theta = METHODS[method](made.model, logs)
     if theta is None:
         raise MinertiaError("the control law cannot be fitted to the efforts: no joint moves in these logs")
-    return output_error(model, logs, theta, iterate=False, tell=tell)
+    return output_error(made.model, logs, theta, iterate=False, tell=tell)
 
 
 def servo_estimate(made: Callable[..., E], fit: LoopFit, campaign: Campaign, method: str, **further: Any) -> E:

@@ -163,18 +163,20 @@ def springs(robot: Robot) -> tuple[EffectSpec, ...]:
 
 
 def candidates(
-    robot: Robot, reach: Array, fractions: Mapping[str, Sequence[float]] = FRACTIONS
+    robot: Robot, reach: Array, fractions: Mapping[str, Sequence[float]] = FRACTIONS, *, memory: bool = False
 ) -> tuple[EffectSpec, ...]:
     """All candidate effects on every joint, for `chosen_effects`.
 
     reach (3, n): lowest and highest position and highest speed of each coordinate.  fractions: values of constants
-    in parts of the highest speed, of a displacement in parts of the range.
+    in parts of the highest speed, of a displacement in parts of the range.  memory: with effects that depend on the
+    path of the joint.
     """
     own = springs(robot)
+    steps = [step for step in LADDER if memory or "presliding" not in BY_SYMBOL[step.symbol].inputs]
     found = [*(everywhere(robot, word) for word in START), *own]
     sprung = {j for j, effects in enumerate(robot.effects) if any(BY_SYMBOL[s].inputs == ("q",) for s in effects)}
     for j in robot.driven:
-        for step in LADDER:
+        for step in steps:
             if step.symbol == "KS" and j in sprung:
                 continue  # the file tells
             for value in _values(robot, step, j, reach, fractions):

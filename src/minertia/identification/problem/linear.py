@@ -6,13 +6,14 @@ effects, for this choice of effects and joints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
@@ -41,6 +42,8 @@ from minertia.robot.robot import Robot
 Presliding: TypeAlias = Mapping[str, Array]  # displacement (N,) over the largest, by the name of the effect
 NO_PATH: Presliding = MappingProxyType({})
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
+
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,40 @@ class LinearModel:
         names = [self.standard[k] for k in self.kept]
         Y = standard_columns(self, (q, qd, qdd), load, names, samples, temperature, presliding)
         return Y if self.mixing is None else np.asarray(Y @ self.mixing)
+
+    def entries(
+        self,
+        state: tuple[Array, Array, Array],
+        load: Array | None = None,
+        *,
+        temperature: Array | None = None,
+        presliding: Presliding = NO_PATH,
+        samples: int | None = None,
+    ) -> tuple[Places, Array] | None:
+        """Entries of Y that are not zero: places in a flat (rows, unknowns), and values (N, entries); see `columns`.
+
+        None if unknowns are combinations of columns (`mixing`), or more than these, as with a payload.  An effect acts
+        in one row: most entries are zero.
+        """
+        if self.mixing is not None or len(self.kept) != self.count:
+            return None
+        names = [self.standard[k] for k in self.kept]
+        terms = {t.name: t for t in self.choice.terms}
+        own = [k for k, name in enumerate(names) if name not in terms]
+        links = regressor_columns(self.robot, [names[k] for k in own], state, samples)
+        links = links if len(self.rows) == links.shape[1] else links[:, list(self.rows)]
+        every = (np.arange(len(self.rows))[:, None] * self.count + np.array(own, int)).ravel()
+        links = links.reshape(len(links), -1)
+        shown = np.flatnonzero(links.any(axis=0))
+        wanted = [terms[name] for name in names if name in terms]
+        acting = list(_term_efforts(self, wanted, state, load, temperature, presliding))
+        values = np.empty((len(links), len(shown) + len(acting)))
+        np.take(links, shown, axis=1, out=values[:, : len(shown)])
+        where = {name: k for k, name in enumerate(names)}
+        for k, (_, _, effort) in enumerate(acting):
+            values[:, len(shown) + k] = effort
+        places = [row * self.count + where[name] for name, row, _ in acting]
+        return np.concatenate([every[shown], np.array(places, int)]), values
 
     def values(self, parameters: Mapping[str, float]) -> Array:
         """Unknowns beta from standard parameters by name; missing ones count as 0."""
@@ -318,10 +355,13 @@ def standard_columns(
         return Y
     where = {name: k for k, name in enumerate(names)}
     Y, links = np.zeros((len(full), len(model.rows), len(names))), Y
-    Y[:, :, [where[name] for name in own]] = links
-    for name in names:
-        if name in terms:
-            _add_term(model, Y[:, :, where[name]], terms[name], state, load, temperature, presliding)
+    places = np.array([where[name] for name in own], int)
+    for run in np.split(np.arange(len(own)), np.flatnonzero(np.diff(places) != 1) + 1):
+        if len(run):  # slices are copied several times as fast as single columns
+            Y[:, :, places[run[0]] : places[run[-1]] + 1] = links[:, :, run[0] : run[-1] + 1]
+    wanted = [terms[name] for name in names if name in terms]
+    for name, row, effort in _term_efforts(model, wanted, state, load, temperature, presliding):
+        Y[:, row, where[name]] = effort
     return Y
 
 
@@ -344,35 +384,36 @@ def combined_columns(
     inner = links(own)
     Y = np.zeros((*inner.shape[:2], len(names)))
     Y[:, :, [k for k, name in enumerate(names) if name not in terms]] = inner
-    for k, name in enumerate(names):
-        if name in terms:
-            effort = np.zeros((len(Y), len(model.rows)))
-            _add_term(model, effort, terms[name], state, load, temperature, presliding)
-            Y[:, :, k] = effort if weights is None else np.sum(weights * effort, axis=1, keepdims=True)
+    wanted = [terms[name] for name in names if name in terms]
+    for name, row, effort in _term_efforts(model, wanted, state, load, temperature, presliding):
+        if weights is None:
+            Y[:, row, names.index(name)] = effort
+        else:
+            Y[:, 0, names.index(name)] += weights[:, row] * effort
     return Y if model.mixing is None else np.asarray(Y @ model.mixing)
 
 
-def _add_term(
+def _term_efforts(
     model: LinearModel,
-    column: Array,
-    term: Term,
+    terms: Sequence[Term],
     state: tuple[Array, Array, Array],
     load: Array | None,
     temperature: Array | None,
     presliding: Presliding,
-) -> None:
-    """Add the effort of one extra effect to the rows of the coordinates that drive its joint or its motor."""
+) -> Iterator[tuple[str, int, Array]]:
+    """Name, row and effort (N,) of extra effects, in the rows of the coordinates that drive its joint or its motor."""
     robot, first = model.robot, 6 * model.robot.is_floating
-    if "load" in term.effect.inputs and load is None:
+    if load is None and any("load" in term.effect.inputs for term in terms):
         raise MinertiaError("load-dependent friction needs the rigid-body torques; fit without it first")
-    closed = project(robot.numeric, State(*(list(values.T) for values in state)))
+    closed = project(robot.numeric, State(*(list(np.ascontiguousarray(values.T)) for values in state)))
     unit = UnitEffects(
         closed.tree,
         closed.state,
         closed.of_active(None if load is None else list(load.T[first:])),
         closed.of_active(None if temperature is None else list(temperature.T)),
     )
-    efforts = unit.of(term.joint, term.symbol, term.settings, presliding.get(term.name))
-    for (row, _), effort in closed.entries({(first + c, ""): effort for c, effort in efforts.items()}).items():
-        if row in model.rows:
-            column[:, model.rows.index(row)] = effort
+    for term in terms:
+        efforts = unit.of(term.joint, term.symbol, term.settings, presliding.get(term.name))
+        for (row, _), effort in closed.entries({(first + c, ""): effort for c, effort in efforts.items()}).items():
+            if row in model.rows:
+                yield term.name, model.rows.index(row), np.asarray(effort)

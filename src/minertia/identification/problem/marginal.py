@@ -84,6 +84,7 @@ class MarginalLikelihood:
 
     def __init__(self, problem: Observation, groups: Groups, memory: float) -> None:
         self.rows, self.memory, self.groups = float(problem.samples), max(memory, 1.0), groups
+        self.last: tuple[object, Array, Array] | None = None
         R = problem.totals
         self.normal = np.einsum("eki,ekj->eij", R, R)
         self.K = problem.model.K[list(problem.keep)]
@@ -120,7 +121,7 @@ class MarginalLikelihood:
 
     def likelihood(self, use: Array, at: Marginal) -> float:
         """Logarithm of the marginal likelihood with other columns, at the factors and noise levels of a posterior."""
-        return self._posterior(use, at.factors, at.sigma**2).found.likelihood
+        return self._posterior(use, at.factors, at.sigma**2, is_full=False).found.likelihood
 
     def addition(self, use: Array, at: Marginal) -> Addition:
         """What another column would change in a posterior with the columns `use`."""
@@ -151,10 +152,10 @@ class MarginalLikelihood:
             return float("inf")
         return float(np.max(np.diag(C) / unit**2 / np.maximum(V, 1e-300), initial=0.0))
 
-    def _posterior(self, use: Array, factors: Mapping[str, float], sigma2: Array) -> _Iterate:
+    def _posterior(self, use: Array, factors: Mapping[str, float], sigma2: Array, *, is_full: bool = True) -> _Iterate:
+        """Posterior with the columns `use`; is_full: whether more than its likelihood is wanted."""
         own = np.flatnonzero(use & self.live)
-        H = np.tensordot(1 / (sigma2 * self.memory), self.normal, 1)
-        V = self._prior(factors)
+        H, V = self._weights(factors, sigma2)
         P, _ = _inverse(V[np.ix_(own, own)], FILE_JITTER)
         target = self.target[own]
         A, b = H[np.ix_(own, own)] + P, H[own, -1] + P @ target
@@ -163,8 +164,8 @@ class MarginalLikelihood:
         if not free.all():
             P, _ = _inverse(V[np.ix_(f, f)], FILE_JITTER)
             A, target = H[np.ix_(f, f)] + P, self.target[f]
-        C, half = _inverse(A, JITTER)
-        _, prior_half = _inverse(P, JITTER)
+        C, half = _inverse(A, JITTER, is_wanted=is_full)
+        _, prior_half = _inverse(P, JITTER, is_wanted=False)
         beta = np.zeros(len(use))
         beta[own] = x
         rest = self._rest(beta)
@@ -176,6 +177,14 @@ class MarginalLikelihood:
         )  # fmt: skip
         found = Marginal(dict(factors), beta, np.sqrt(sigma2), likelihood)
         return _Iterate(found, f, P, C, off, rest)
+
+    def _weights(self, factors: Mapping[str, float], sigma2: Array) -> tuple[Array, Array]:
+        """Normal matrix of all columns and the effort, and prior covariance of the columns; the last ones are kept."""
+        key = (tuple(factors.items()), sigma2.tobytes())
+        if self.last is None or self.last[0] != key:
+            H = np.tensordot(1 / (sigma2 * self.memory), self.normal, 1)
+            self.last = key, H, self._prior(factors)
+        return self.last[1:]
 
     def _rest(self, beta: Array) -> Array:
         """Sum of squares of the residual of each effort."""
@@ -327,17 +336,23 @@ def group_of(symbol: str) -> str:
     return "FC" if name == "FCT" else name
 
 
-def _inverse(A: Array, jitter: float) -> tuple[Array, float]:
-    """Inverse of a positive definite matrix, and half the logarithm of its determinant."""
+def _inverse(A: Array, jitter: float, *, is_wanted: bool = True) -> tuple[Array, float]:
+    """Inverse of a positive definite matrix where it is wanted, and half the logarithm of its determinant."""
     if not len(A):
         return np.zeros((0, 0)), 0.0
     unit = np.sqrt(np.maximum(np.diag(A), 1e-300))
-    L, failed = dpotrf(A / np.outer(unit, unit) + jitter * np.eye(len(A)), lower=1)
+    units = np.outer(unit, unit)
+    scaled = A / units
+    scaled.flat[:: len(A) + 1] += jitter
+    L, failed = dpotrf(scaled.T, lower=1, overwrite_a=1)
     if failed:
         raise np.linalg.LinAlgError("matrix is not positive definite")
+    logarithm = float(np.sum(np.log(np.diag(L) * unit)))
+    if not is_wanted:
+        return A, logarithm
     half, _ = dpotri(L, lower=1)
     inverse = np.tril(half) + np.tril(half, -1).T
-    return np.asarray(inverse / np.outer(unit, unit)), float(np.sum(np.log(np.diag(L) * unit)))
+    return np.asarray(inverse / units), logarithm
 
 
 def _bounded(A: Array, b: Array, signed: Array) -> tuple[Array, Array]:

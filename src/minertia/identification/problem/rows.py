@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from minertia.identification.logs.recording import Passes
-from minertia.identification.problem.linear import LinearModel, Presliding, combined_columns
+from minertia.identification.problem.linear import LinearModel, Places, Presliding, combined_columns
 from minertia.identification.problem.path import presliding_of
 from minertia.identification.problem.regressor import momentum_columns, power_columns
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length, rate_of_change
@@ -146,25 +146,20 @@ class RowMaker:
 
     def rows(self, block: Motion) -> Iterator[tuple[Array, Array]]:
         """Y and tau of a block, piece by piece; both sides through the parallel filter of the motion."""
-        for piece, Y, tau in self._pieces(block):
+        for piece, state, tau in self._states(block):
             if _is_plain(piece):
-                yield Y, tau
-                continue
-            flat = np.concatenate([Y.reshape(len(Y), -1), tau], axis=1)
-            shown = np.flatnonzero(np.abs(flat).max(axis=0) > 0)  # half of the columns are zero by structure
-            (filtered,) = decimated(piece, np.ascontiguousarray(flat[:, shown]))
-            kept = np.zeros((len(filtered), flat.shape[1]))
-            kept[:, shown] = filtered
-            yield kept[:, : -tau.shape[1]].reshape(-1, *Y.shape[1:]), kept[:, -tau.shape[1] :]
+                yield self._dense(piece, state, tau)
+            else:
+                yield _filtered(piece, *self._entries(piece, state, tau))
 
     def residuals(self, block: Motion, beta: Array) -> Iterator[Array]:
         """Residuals tau - Y beta of a block, filtered and decimated; faster than computing all rows."""
-        for piece, Y, tau in self._pieces(block):
-            rest = tau - Y @ beta
-            yield decimated(piece, rest)[0]
+        for piece, given, effort in self._states(block):
+            Y, tau = self._dense(piece, given, effort)
+            yield decimated(piece, tau - Y @ beta)[0]
 
-    def _pieces(self, block: Motion) -> Iterator[tuple[Motion, Array, Array]]:
-        """Pieces of a block with their columns and efforts."""
+    def _states(self, block: Motion) -> Iterator[tuple[Motion, _PieceInputs, Array]]:
+        """Pieces of a block with what their columns are computed from, and with their efforts."""
         model = self.model
         q, qd, qdd, tau = _checked(model, block, self.title)
         warmth, slid = temperatures(model, block, self.title), presliding_of(model, block)
@@ -181,14 +176,53 @@ class RowMaker:
             asked = None if self.load is None else self.load(x, v, a)
             warm = None if warmth is None else warmth[own]
             path = {name: values[own] for name, values in slid.items()}
-            if equations_of(piece) != TORQUE:
-                Y = other_columns(model, piece, (x, v, a), asked, warm, path, samples)
-                yield piece, Y, other_efforts(model, piece, (x, v, a), effort)
-                continue
-            Y = model.columns(x, v, a, asked, temperature=warm, presliding=path, samples=samples)
-            Y = projected(model, piece, Y)
-            Y[:, :, absent] = 0.0
-            yield piece, Y, effort[:, list(model.rows)]
+            yield piece, _PieceInputs((x, v, a), asked, warm, path, samples, absent), effort
+
+    def _dense(self, piece: Motion, given: _PieceInputs, effort: Array) -> tuple[Array, Array]:
+        """Y (N, rows, unknowns) and tau (N, rows) of a piece, not filtered."""
+        model, state, load, warm, path = self.model, given.state, given.load, given.temperature, given.presliding
+        if equations_of(piece) != TORQUE:
+            Y = other_columns(model, piece, state, load, warm, path, given.samples)
+            return Y, other_efforts(model, piece, state, effort)
+        Y = model.columns(*state, load, temperature=warm, presliding=path, samples=given.samples)
+        Y = projected(model, piece, Y)
+        Y[:, :, given.absent] = 0.0
+        return Y, effort[:, list(model.rows)]
+
+    def _entries(
+        self, piece: Motion, given: _PieceInputs, effort: Array
+    ) -> tuple[Places, Array, tuple[int, ...], Array]:
+        """Entries of Y that are not zero: their places in a flat row, values and that row's shape; and tau."""
+        model, found = self.model, None
+        if equations_of(piece) == TORQUE and piece.projection is None and not given.absent:
+            warm, path = given.temperature, given.presliding
+            found = model.entries(given.state, given.load, temperature=warm, presliding=path, samples=given.samples)
+        if found is not None:
+            return *found, (len(model.rows), model.count), effort[:, list(model.rows)]
+        Y, tau = self._dense(piece, given, effort)
+        flat = Y.reshape(len(Y), -1)
+        shown = np.flatnonzero(flat.any(axis=0))
+        return shown, flat[:, shown], Y.shape[1:], tau
+
+
+@dataclass(frozen=True)
+class _PieceInputs:
+    """What the columns of a piece are computed from: see `LinearModel.columns`; absent: columns that are zero."""
+
+    state: State
+    load: Array | None
+    temperature: Array | None
+    presliding: Presliding
+    samples: int
+    absent: list[int]
+
+
+def _filtered(piece: Motion, places: Places, values: Array, shape: tuple[int, ...], tau: Array) -> tuple[Array, Array]:
+    """Y and tau through the parallel filter, from the entries of Y that are not zero."""
+    thin, efforts = decimated(piece, np.ascontiguousarray(values), tau)
+    Y = np.zeros((len(thin), int(np.prod(shape))))
+    Y[:, places] = thin
+    return Y.reshape(-1, *shape), efforts
 
 
 def projected(model: LinearModel, block: MotionLike, Y: Array) -> Array:

@@ -1,0 +1,224 @@
+"""Choices that a campaign of commands leaves open, made on part of its logs.
+
+Equal servos, no offsets, position-dependent friction, ground contact and load-dependent friction are tried in turn,
+each from the values of the fit before.  Ground contact and load-dependent friction are taken if the likelihood of the
+positions rises by more than Schwarz's penalty for their unknowns, where so many rows count as one as residuals are
+correlated over.  The first rows of each log and the coarsest steps suffice for that, and the values are the start of
+the final fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.options import SAME, Floor
+from minertia.identification.campaigns.prepare import Tell
+from minertia.identification.closed_loop.build import loop_model, usual_effects
+from minertia.identification.closed_loop.contact import Mask, pushed
+from minertia.identification.closed_loop.fit import Reached, coarse_steps, output_error, reached
+from minertia.identification.closed_loop.ground import heights, with_floor
+from minertia.identification.closed_loop.judge import loose_names
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.placed_friction import with_placed_friction
+from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.terms import everywhere
+from minertia.io.errors import MinertiaError
+from minertia.io.schema import UNKNOWN
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+SEARCHED = 80.0  # s of all logs together
+PROBED = 40.0  # the same for a look at elastic joints, which have two coordinates each
+LOW = 0.1  # part of the heights of the tip at which it may touch the ground
+LOADED = "load_coulomb"
+BEGIN_LOADED = 0.3  # of load-dependent friction, a third of the most there can be; beside half the Coulomb friction
+
+
+@dataclass(frozen=True)
+class ChosenCommands:
+    """Campaign with its choices, values from which its fit starts (None: those of the control law), and messages."""
+
+    campaign: Campaign
+    model: ServoModel
+    start: Array | None = None
+    notes: tuple[str, ...] = ()
+
+
+def is_open(campaign: Campaign, servos: ServoModel) -> bool:
+    """Whether a campaign leaves something open that is searched for."""
+    loose = any(change(campaign, servos, ("KP",)) is not None for change in CHANGES)
+    has_gains = any(name.startswith("KP") for name in servos.names)
+    is_searched = not servos.layout.elastic and campaign.command.law != "servo"
+    return is_searched and (campaign.effects is None or (loose and has_gains))
+
+
+def chosen(campaign: Campaign, servos: ServoModel, logs: Sequence[LoopLog], tell: Tell) -> ChosenCommands:
+    """Choose what a campaign leaves open."""
+    return _CommandSearch(campaign, servos, logs, tell).run()
+
+
+def shortened(logs: Sequence[LoopLog], seconds: float = SEARCHED) -> list[LoopLog]:
+    """First rows of each log, together of a limited duration."""
+    each = seconds / len(logs)
+    found = []
+    for log in logs:
+        rows = max(round(each / log.period), 4 * log.first)
+        found.append(log if len(log.q) <= rows else replace(log.part(0, rows), name=log.name))
+    return found
+
+
+def with_same_gains(campaign: Campaign, model: ServoModel, loose: Sequence[str]) -> tuple[Campaign, str] | None:
+    """Campaign with one common kp if the scale of some gains is not determined, and the reason; else None."""
+    if not loose or any(value != UNKNOWN for value in campaign.command.each("kp", campaign.robot.n)):
+        return None
+    return replace(campaign, command=replace(campaign.command, kp=SAME)), (
+        f"the scale of {', '.join(loose)} was not identifiable alone (standard deviation above 30 %): the servos "
+        "were assumed to be equal, with one kp"
+    )
+
+
+def without_offsets(campaign: Campaign, model: ServoModel, loose: Sequence[str]) -> tuple[Campaign, str] | None:
+    """Campaign without offsets if they are confounded with the weights that scale kp, and the reason; else None."""
+    offsets = [name for name in model.names if symbol_of(name) == "OFF"]
+    if not loose or not offsets or not model.keeps_links:
+        return None
+    return replace(campaign, fix={**campaign.fix, **dict.fromkeys(offsets, 0.0)}), (
+        f"the scale of {', '.join(loose)} was not distinguishable from offsets (standard deviation above 30 %), "
+        "which act like weights here: offsets were assumed to be zero, as for servos whose commands and encoders "
+        "have the same zeros"
+    )
+
+
+CHANGES = (with_same_gains, without_offsets)
+
+
+class _CommandSearch:
+    """State of the search: the campaign as chosen so far, its model and its values."""
+
+    def __init__(self, campaign: Campaign, servos: ServoModel, logs: Sequence[LoopLog], tell: Tell) -> None:
+        self.campaign, self.model, self.tell = campaign, servos, tell
+        self.is_open = campaign.effects is None
+        self.period = min(log.period for log in logs)
+        self.logs = shortened(logs)
+        self.steps = coarse_steps(self.logs)
+        self.notes: list[str] = []
+
+    def run(self) -> ChosenCommands:
+        self.found = self._fitted(self.model, None)
+        for change in CHANGES:
+            changed = change(self.campaign, self.model, loose_names(self.model, self.found.theta, self.found.deviation))
+            if changed is not None:
+                self.tell("choosing gains and offsets")
+                self._take(*changed)
+        floor = _floor_under(self.campaign)
+        if floor is not None and self._rests_low(floor):
+            self.tell("searching for ground contact")
+            name = floor.touches[0]
+            note = f"contact with a horizontal ground was found, touched by {name} (give [floor] to choose yourself)"
+            self._try(replace(self.campaign, floor=floor), note)
+        if self._is_pushed():
+            self.logs = [replace(log, pushed=rows) for log, rows in zip(self.logs, self._pushed(), strict=True)]
+            self.found = self._fitted(self.model, self.found.theta)
+        if self.is_open:
+            self._place()
+            self._load()
+        return ChosenCommands(self.campaign, self.model, self.found.theta, tuple(self.notes))
+
+    def _fitted(self, model: ServoModel, start: Array | None) -> Reached:
+        return reached(model, self.logs, start, self.steps, self.tell)
+
+    def _take(self, campaign: Campaign, note: str) -> None:
+        model = loop_model(campaign, self.period)
+        self.found = self._fitted(model, self._mapped(model))
+        self.campaign, self.model = campaign, model
+        self.notes.append(note)
+
+    def _mapped(self, model: ServoModel) -> Array:
+        """Values of the fit, mapped to another model; those of new unknowns are zero, of a floor usual ones."""
+        own = dict(zip(self.model.names, self.found.theta.tolist(), strict=True))
+        gains = [value for name, value in own.items() if name.startswith("KP")]
+        usual = {"KP": float(np.median(gains))} if gains else {}
+        theta = np.array([own.get(name, usual.get(name, 0.0)) for name in model.names])
+        return with_floor(model, self.logs, theta) if not self.model.floor.touches else theta
+
+    def _rests_low(self, floor: Floor) -> bool:
+        """Whether residuals are larger in the lowest tenth of the heights that the tip reaches than above."""
+        n = self.model.robot.n
+        zeros = self.model.of_kind("zero", self.model.atom_values(self.found.theta))
+        up = np.concatenate([heights(self.model.robot, floor, log.q[:, :n] + zeros)[:, 0] for log in self.logs])
+        squares = np.mean((np.concatenate(self.found.rest) / self.found.rms) ** 2, axis=1)
+        is_low = up < up.min() + LOW * np.ptp(up)
+        return bool(is_low.any() and not is_low.all() and squares[is_low].mean() > squares[~is_low].mean())
+
+    def _pushed(self) -> list[Mask]:
+        """Masks of the rows with external contact."""
+        return pushed(self.model, self.logs, self.found.rest)
+
+    def _is_pushed(self) -> bool:
+        """Whether the fit shows external contact, and may leave it out."""
+        return self.campaign.command.leave_out_contact and any(rows.any() for rows in self._pushed())
+
+    def _place(self) -> None:
+        """Position-dependent friction, by its own rule."""
+        self.tell("searching for position-dependent friction")
+        fit = output_error(self.model, self.logs, self.found.theta, steps=self.steps, iterate=False)
+        placed = with_placed_friction(self.campaign, fit, self.logs, self.tell)
+        if placed is not None:
+            self._take(placed[0], placed[2])
+
+    def _load(self) -> None:
+        """Load-dependent friction at all joints."""
+        self.tell("searching for load-dependent friction")
+        effects = usual_effects(self.campaign) if self.campaign.effects is None else self.campaign.effects
+        more = everywhere(self.campaign.robot, LOADED)
+        note = f"load-dependent friction ({LOADED}) makes the positions more likely (give effects to choose yourself)"
+        self._try(replace(self.campaign, effects=(*effects, more)), note, shared=True)
+
+    def _try(self, campaign: Campaign, note: str, *, shared: bool = False) -> None:
+        """Take more unknowns if they make the positions likelier by more than Schwarz's penalty.
+
+        shared: whether Coulomb friction begins at half of what it is, and load-dependent friction beside it: at zero it
+        would stay there.
+        """
+        try:
+            model = loop_model(campaign, self.period)
+            start = self._mapped(model)
+            if shared:
+                start = np.array([_shared(name, value) for name, value in zip(model.names, start, strict=True)])
+            other = self._fitted(model, start)
+        except MinertiaError:
+            return  # what is not simulated here
+        apart = self.found.apart
+        gain = float(np.sum(apart * np.log(self.found.rms / other.rms)))
+        more = model.count - self.model.count
+        if gain > 0.5 * more * np.log(max(float(apart.sum()), 2.0)):
+            self.campaign, self.model, self.found = campaign, model, other
+            self.notes.append(note)
+
+
+def _shared(name: str, value: float) -> float:
+    """Initial value of an unknown where Coulomb friction gives way to load-dependent friction."""
+    return {"FC": 0.5 * value, "FCL": BEGIN_LOADED}.get(symbol_of(name), value)
+
+
+def _floor_under(campaign: Campaign) -> Floor | None:
+    """Ground that the tip of a robot could touch; None where it is specified or cannot be simulated."""
+    if campaign.floor.touches or campaign.command.integrator == "euler" or not any(campaign.robot.gravity):
+        return None
+    tip = _tip(campaign.robot)
+    return None if tip is None else Floor((tip,), friction=UNKNOWN)
+
+
+def _tip(robot: Robot) -> str | None:
+    """Frame of the last link that is farthest from its joint; None of robots with several last links."""
+    last = set(range(robot.n_joints)) - {joint.parent for joint in robot.joints}
+    own = {name: frame for name, frame in robot.frames.items() if frame.joint in last}
+    if len(last) != 1 or not own:
+        return None
+    return max(own, key=lambda name: float(np.linalg.norm(np.array(own[name].pose[1], float))))
