@@ -170,9 +170,10 @@ class _OutputError:
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
         """Simulated motion at the parameter values theta; None if it diverges."""
-        coarse = self._coarse(steps)
-        motions = self._motions(theta, steps, slopes=slopes and coarse == tuple(steps))
-        steep = self._motions(theta, coarse, slopes=True) if slopes and coarse != tuple(steps) else motions
+        coarse = self._coarse(steps) if slopes else tuple(steps)
+        motions = steep = self._motions(theta, steps, slopes=slopes and coarse == tuple(steps))
+        if motions is not None and coarse != tuple(steps):  # a stiff contact may diverge at coarse steps
+            steep = self._motions(theta, coarse, slopes=True) or self._motions(theta, steps, slopes=True)
         if motions is None or steep is None:
             return None
         each = list(zip(self.logs, motions, self.counted, strict=True))

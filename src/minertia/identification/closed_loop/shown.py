@@ -46,7 +46,11 @@ def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[L
     model, fitted, held = fit.model, [], []
     by_logs = len(logs) >= LOGS_HELD_OUT
     parts = 1 if by_logs else PARTS
-    others = without_each(_pieces(fit, parts))
+    columns = [place for place, k in enumerate(fit.kept) if k < model.count]
+    places = [fit.kept[place] for place in columns]
+    covariance = fit.covariance[np.ix_(places, places)]
+    usual = value_variance(fit.part.totals[:, :, columns], fit.part.samples, covariance)
+    others, by_rows, by_values = without_each(_pieces(fit, parts)), _row_variances(fit, columns, covariance), []
     for k, log in enumerate(logs):
         own = _residual(model, fit.theta, log)
         if own is None:
@@ -57,14 +61,11 @@ def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[L
         for theta, part in zip(values, equal_parts(len(own), parts), strict=True):
             again = _residual(model, theta, log)
             held.append((own if again is None else again)[part])
-    rest = [_residual(model, fit.theta, log) for log in unseen]
-    held += [e for e in rest if e is not None]
+            by_values.append(by_rows[k][log.rows][part])
+    rest = [e for e in (_residual(model, fit.theta, log) for log in unseen) if e is not None]
+    held, by_values = [*held, *rest], [*by_values, *[usual] * len(rest)]
     told = "each fitted log" if by_logs else f"{PARTS} parts of each fitted log"
     told += " and the validation logs" if unseen else ""
-    columns = [place for place, k in enumerate(fit.kept) if k < model.count]
-    places = [fit.kept[place] for place in columns]
-    totals = fit.part.totals[:, :, columns]
-    by_values = value_variance(totals, fit.part.samples, fit.covariance[np.ix_(places, places)])
     return residual_noise(model.output_names, fitted, held, told, by_values)
 
 
@@ -79,6 +80,18 @@ def _without(fit: LoopFit, others: Sequence[Array]) -> Iterator[Array]:
         theta = fit.theta.copy()
         theta[places] += (stepped(R, nothing, before) - before)[own]
         yield np.clip(theta, model.lower, model.upper)
+
+
+def _row_variances(fit: LoopFit, columns: Sequence[int], covariance: Array) -> list[Array]:
+    """Variance of the positions (N, outputs) of each fitted log due to that of the unknowns, row by row.
+
+    Its mean says little: near contacts, and where a joint may stick or slide, a few rows have most of it.
+    """
+    found: list[list[Array]] = [[] for _ in fit.part.logs]
+    for block in fit.part.stream():
+        Y = block.Y[:, :, columns]
+        found[block.log].append(np.einsum("noi,ij,noj->no", Y, covariance, Y, optimize=True))
+    return [np.concatenate(blocks) for blocks in found]
 
 
 def _pieces(fit: LoopFit, parts: int) -> list[Array]:

@@ -145,18 +145,19 @@ def residual_noise(
     fitted: Sequence[tuple[Array, float]],
     held: Sequence[Array],
     held_out: str,
-    by_values: Array | float = 0.0,
+    by_values: Array | float | Sequence[Array] = 0.0,
 ) -> ResidualNoise:
     """Residual statistics of fitted logs, each (N, outputs) with its period [s], and of held-out residuals.
 
-    Non-finite residuals (diverged simulations, excluded rows) are ignored.  by_values: mean variance of each output's
-    predictions (`value_variance`).
+    Non-finite residuals (diverged simulations, excluded rows) are ignored.  by_values: variance of predictions: the
+    mean of each output (`value_variance`), or one for each of the held-out residuals, row by row.
     """
     every = np.concatenate([e for e, _ in fitted])
     deviation = np.sqrt(np.nanmean(np.where(np.isfinite(every), every, np.nan) ** 2, axis=0))
     deviation = np.maximum(deviation, QUIETEST * max(float(deviation.max(initial=0.0)), 1e-300))
-    scores = np.abs(np.concatenate([e[np.isfinite(e).all(axis=1)] for e in held]))
-    scores = scores / np.sqrt(deviation**2 + by_values)
+    variances = by_values if isinstance(by_values, list | tuple) else [by_values] * len(held)
+    every = np.concatenate([e / np.sqrt(deviation**2 + own) for e, own in zip(held, variances, strict=True)])
+    scores = np.abs(every[np.isfinite(every).all(axis=1)])
     quantiles = np.array([[_upper(own, level) for level in LEVELS] for own in scores.T])
     times = np.array([[_correlation_time(own, period) for own in e.T] for e, period in fitted])
     return ResidualNoise(tuple(outputs), deviation, np.mean(times, axis=0), quantiles, held_out)
