@@ -57,6 +57,7 @@ def rates(found: Sequence[ModelComparison]) -> tuple[float, float]:
     )
 
 
+@pytest.mark.slow
 def test_fits_of_one_robot_differ_at_the_stated_rate() -> None:
     found = [compare_models(model(arm(), 2 * k), model(arm(), 2 * k + 1)) for k in range(8)]
     # 8 draws at 5 %: three or more come once in two hundred times, were the seeds not fixed

@@ -92,6 +92,7 @@ def test_a_heavy_hand_does_not_learn_too_quickly(tmp_path: Path) -> None:
     assert found.after < 1.1 * found.before and found.after < 0.8 * found.fixed[-1]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_collisions_are_felt_and_nothing_else(rig: Rig) -> None:
     """A sample of the slow test: a collision of the stated force within 10 ms, no alarm in some seconds."""

@@ -75,6 +75,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+@pytest.mark.slow  # tests/studio/test_bindings.py has the rule behind it
 def test_a_killed_server_is_told_and_forgotten_when_another_comes(chromium, tmp_path):
     """A step that was never opened has a sentence instead of nothing; a job is interrupted, and run again."""
     port = free_port()

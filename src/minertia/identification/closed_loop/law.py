@@ -46,7 +46,7 @@ class LawRows:
     tau: Array
 
 
-class LawLog:
+class LawEquations:
     """Regression equations of one log, of which everything that does not depend on the delay is computed once.
 
     states (N, n): positions from which the robot's own regressor columns are computed.
@@ -231,7 +231,7 @@ def law_fit(model: ServoModel, logs: Sequence[LoopLog], states: Sequence[Array] 
             delays = np.concatenate([[model.lower[place]], DELAYS])
     else:
         delays = np.array([model.constant[model.places["delay"][0]]])
-    made = [LawLog(model, log, None if states is None else states[k]) for k, log in enumerate(logs)]
+    made = [LawEquations(model, log, None if states is None else states[k]) for k, log in enumerate(logs)]
     tried = [_fit_at(model, made, float(d)) for d in delays]
     costs = np.array([np.inf if found is None else found[1] for found in tried])
     best = int(np.argmin(costs))
@@ -252,7 +252,7 @@ def _valley(x: Array, y: Array, k: int) -> float:
     return float(np.clip(-b / (2 * a), x[k - 1], x[k + 1])) if a > 0 else float(x[k])
 
 
-def _fit_at(model: ServoModel, made: Sequence[LawLog], delay: float) -> tuple[Array, float] | None:
+def _fit_at(model: ServoModel, made: Sequence[LawEquations], delay: float) -> tuple[Array, float] | None:
     """Least-squares estimate and cost at one delay."""
     logs = [own.log for own in made]
     found = [own.rows(delay) for own in made]
