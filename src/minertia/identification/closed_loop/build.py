@@ -28,9 +28,9 @@ from minertia.identification.closed_loop.model import (
     ServoModel,
     floor_name,
 )
-from minertia.identification.problem.ladder import START, springs
+from minertia.identification.problem.ladder import usual_effects
 from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
-from minertia.identification.problem.terms import EffectSpec, Term, everywhere
+from minertia.identification.problem.terms import Term
 from minertia.io.errors import CampaignError, MinertiaError
 from minertia.io.schema import UNKNOWN
 from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS
@@ -43,18 +43,13 @@ SLOWEST = 0.01  # rad/s or m/s of targets that follow their commands
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
-def usual_effects(campaign: Campaign) -> tuple[EffectSpec, ...]:
-    """Effects of a campaign that states none."""
-    return (*(everywhere(campaign.robot, word) for word in START), *springs(campaign.robot))
-
-
 def loop_model(campaign: Campaign, period: float) -> ServoModel:
     """Servo model of a campaign of commands; period: sampling period of its logs [s], which bounds the delay."""
     robot, command = campaign.robot, campaign.command
     require_simple(robot)
     if campaign.joints and len(campaign.joints) < robot.n:
         raise CampaignError("commands move all joints, so joints cannot be selected here; lock the others with hold")
-    effects = usual_effects(campaign) if campaign.effects is None else campaign.effects
+    effects = usual_effects(robot) if campaign.effects is None else campaign.effects
     linear = linear_model(robot, effects, method=SETS[campaign.parameters])
     for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
         if symbol_of(name) not in SIMULATED:

@@ -19,12 +19,12 @@ from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error, probed
 from minertia.identification.closed_loop.found import LoopFit
-from minertia.identification.closed_loop.judge import left_out
+from minertia.identification.closed_loop.judge import finest_step, left_out
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.evidence import thresholds as at
-from minertia.identification.problem.ladder import START, springs
-from minertia.identification.problem.terms import at_joints, everywhere
+from minertia.identification.problem.ladder import usual_effects
+from minertia.identification.problem.terms import at_joints
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ def with_placed_friction(
     changed = _with(campaign, logs, joints)
     model = _model(changed, logs)
     found = output_error(model, logs, _moved(fit, model), steps=fit.steps, tell=tell)
-    h = min(log.period / count for log, count in zip(logs, found.steps, strict=True))
+    h = finest_step(found, logs)
     before, after = left_out(fit, logs, h, tell), left_out(found, logs, h, tell)
     if before is None or after is None or not after.relative < at.PLACED_BETTER * before.relative:
         return None
@@ -61,7 +61,7 @@ def _with(campaign: Campaign, logs: Sequence[LoopLog], joints: Any) -> Campaign:
     middle = np.median(np.concatenate([log.q[:, : campaign.robot.n] for log in logs]), axis=0)
     robot = campaign.robot
     more = [at_joints(robot, "position_coulomb", [j], {"middle": round(float(middle[j]), 3)}) for j in joints]
-    return replace(campaign, effects=(*(everywhere(robot, word) for word in START), *springs(robot), *more))
+    return replace(campaign, effects=(*usual_effects(robot), *more))
 
 
 def _model(campaign: Campaign, logs: Sequence[LoopLog]) -> ServoModel:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import SAME, Floor
 from minertia.identification.campaigns.prepare import Tell
-from minertia.identification.closed_loop.build import loop_model, usual_effects
+from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.contact import Mask, pushed
 from minertia.identification.closed_loop.fit import Reached, coarse_steps, output_error, reached
 from minertia.identification.closed_loop.ground import heights, with_floor
@@ -26,6 +26,7 @@ from minertia.identification.closed_loop.judge import loose_names
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.placed_friction import with_placed_friction
+from minertia.identification.problem.ladder import usual_effects
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.terms import everywhere
 from minertia.io.errors import MinertiaError
@@ -175,7 +176,7 @@ class _CommandSearch:
     def _load(self) -> None:
         """Load-dependent friction at all joints."""
         self.tell("searching for load-dependent friction")
-        effects = usual_effects(self.campaign) if self.campaign.effects is None else self.campaign.effects
+        effects = usual_effects(self.campaign.robot) if self.campaign.effects is None else self.campaign.effects
         more = everywhere(self.campaign.robot, LOADED)
         note = f"load-dependent friction ({LOADED}) makes the positions more likely (give effects to choose yourself)"
         self._try(replace(self.campaign, effects=(*effects, more)), note, shared=True)

@@ -24,13 +24,12 @@ from minertia.identification.logs.recording import SI
 from minertia.identification.physical.consistency import prior_groups
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import (
-    START,
     Ladder,
     candidates,
     climbed,
     reach_of,
     shortened,
-    springs,
+    usual_effects,
 )
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.marginal import memory_of
@@ -38,7 +37,6 @@ from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, with_fixed
 from minertia.identification.problem.rows import judged_motion
 from minertia.identification.problem.solve import best_terms, weighted_solution
-from minertia.identification.problem.terms import everywhere
 from minertia.identification.problem.tried import Tried
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import clipped, plural
@@ -142,8 +140,7 @@ def _is_in_currents(ready: PreparedCampaign) -> bool:
 
 def linear_of(campaign: Campaign) -> LinearModel:
     """Linear model of a campaign."""
-    usual = (*(everywhere(campaign.robot, word) for word in START), *springs(campaign.robot))
-    effects = usual if campaign.effects is None else campaign.effects
+    effects = usual_effects(campaign.robot) if campaign.effects is None else campaign.effects
     return linear_model(campaign.robot, effects, joints=campaign.efforts, method=SETS[campaign.parameters])
 
 

@@ -152,6 +152,11 @@ class Ladder:
         }
 
 
+def usual_effects(robot: Robot) -> tuple[EffectSpec, ...]:
+    """Effects of the initial model: rotor inertia and plain friction at all joints, and the springs of the file."""
+    return (*(everywhere(robot, word) for word in START), *springs(robot))
+
+
 def springs(robot: Robot) -> tuple[EffectSpec, ...]:
     """Springs and counterbalances of the robot file, for `chosen_effects`: their kind cannot be identified."""
     return tuple(
@@ -171,9 +176,8 @@ def candidates(
     in parts of the highest speed, of a displacement in parts of the range.  memory: with effects that depend on the
     path of the joint.
     """
-    own = springs(robot)
     steps = [step for step in LADDER if memory or "presliding" not in BY_SYMBOL[step.symbol].inputs]
-    found = [*(everywhere(robot, word) for word in START), *own]
+    found = [*usual_effects(robot)]
     sprung = {j for j, effects in enumerate(robot.effects) if any(BY_SYMBOL[s].inputs == ("q",) for s in effects)}
     for j in robot.driven:
         for step in steps:
@@ -240,7 +244,6 @@ class _Selection:
             return Ladder(self.robot)
         self.use = self._everything()
         self.found = self.likelihood.maximised(self.use)
-        self.full = self.use
         for _ in range(ROUNDS):
             if not self._constants():
                 break
