@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minertia.algebra.vec3 import invert
-from minertia.identification.campaigns.options import REFERENCE
+from minertia.identification.campaigns.options import servo_factors
 from minertia.identification.model import IdentifiedModel, model_text, term_table, with_efforts
 from minertia.identification.model_file import parse_model
 from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise
@@ -191,8 +191,8 @@ class Samples:
             return 1.0
         name = f"WARM{joint + 1}"
         warming = self.values(name) if name in self.names else own["warming"][joint]
-        warm = 1 + warming * (own["temperature"] - REFERENCE)
-        return np.asarray(warm * (own["error_gain"] * own["register"] * own["volts"] if key == "kp" else 1.0))
+        stiff, warm = servo_factors(own, warming)
+        return np.asarray(stiff if key == "kp" else warm)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the samples as an NPZ file, with the model that they were drawn from."""

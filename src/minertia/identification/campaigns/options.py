@@ -36,6 +36,15 @@ LEVELS: dict[str, tuple[str, ...]] = {  # of corrections of geometry, with the g
 MOMENTS = {"N m": 1.0, "N mm": 1e-3, "N cm": 1e-2}  # units of a sensor's moments, in N m
 
 
+def servo_factors(own: Mapping[str, Any], warming: Any) -> tuple[Any, Any]:
+    """Factors on kp and kd of a servo with these options; warming: relative change of its efforts per degree.
+
+    kp is the effort of a volt: error gain, register and supply make a stiffness of it.
+    """
+    warm = 1 + warming * (own["temperature"] - REFERENCE)
+    return warm * own["error_gain"] * own["register"] * own["volts"], warm
+
+
 @dataclass(frozen=True)
 class MeasuredKind:
     """A row of `MEASURED`: one kind of measurement of the tool, and its properties in files and calibration.

@@ -19,7 +19,7 @@ from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import AT_JOINTS, OF_DUTY, OF_SPRINGS, LoopValues, Springs
-from minertia.identification.campaigns.options import FLOORS, REFERENCE, STIFFNESS, Command, Floor
+from minertia.identification.campaigns.options import FLOORS, STIFFNESS, Command, Floor, servo_factors
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.effect import JointState
@@ -143,9 +143,8 @@ class ServoModel:
         c, n = self.command, self.robot.n
         if c.law != "servo":
             return np.ones(n), np.ones(n)
-        assert c.error_gain is not None and c.register is not None and c.volts is not None  # `with_supply` gives them
-        warm = 1 + self.of_kind("warm", values) * (c.temperature - REFERENCE)
-        return warm * c.error_gain * c.register * c.volts, warm
+        own = {key: getattr(c, key) for key in ("error_gain", "register", "volts", "temperature")}
+        return servo_factors(own, self.of_kind("warm", values))
 
     def shape(self, atom: Atom, state: JointState) -> Scalar:
         """Effort of an effect with a coefficient of 1."""
