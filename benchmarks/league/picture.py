@@ -40,7 +40,7 @@ def bars(title: str, entries: Sequence[Bar], measure: str) -> str | None:
         parts.append(f"<text x='{LEFT - 8}' y='{y + BAR - 3}' text-anchor='end'>{escape(bar.label)}</text>")
         parts.append(f"<rect x='{LEFT}' y='{y}' width='{length:.1f}' height='{BAR - 2}' fill='{colour}'/>")
         parts.append(
-            f"<text x='{LEFT + length + 5:.1f}' y='{y + BAR - 3}'>{bar.value:{'.0f' if bar.value >= 1000 else '.3g'}}</text>"
+            f"<text x='{LEFT + length + 5:.1f}' y='{y + BAR - 3}'>{bar.value:{'.0f' if 1e3 <= bar.value < 1e6 else '.3g'}}</text>"
         )
         y += BAR + GAP
     return (
