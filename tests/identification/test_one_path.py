@@ -11,6 +11,7 @@ import pytest
 
 import minertia as mi
 from minertia.identification.efforts.judge import _spread
+from minertia.identification.problem.ladder import STATIC
 from minertia.identification.signals.filtering import Motion
 from tests.arm import recorded_arm
 from tests.identification.motions import fourier_motion, noisy
@@ -152,3 +153,16 @@ def test_effects_too_small_to_select_widen_intervals():
     names, more = ladder.unselected
     scale = np.sqrt(np.maximum(np.diag(more), 1e-300))
     assert names.index("FC1") >= 0 and np.linalg.eigvalsh(more / np.outer(scale, scale))[0] > -1e-6
+
+
+@pytest.mark.parametrize("excess", [0.5, 3.0])
+def test_static_friction_is_at_most_twice_that_of_sliding(excess: float):
+    """A larger excess at low speeds is something else, which other motion need not repeat: it is not selected."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    rng, motion = np.random.default_rng(1), fourier_motion(robot, 600, 1, duration=6.0)
+    slow = 0.03 * np.abs(motion.qd).max(axis=0)
+    tau = motion.tau + np.sign(motion.qd) * (1.0 + excess * np.exp(-((motion.qd / slow) ** 2)) * (np.arange(2) == 0))
+    ladder = mi.build_problem(mi.Campaign(robot, [noisy(replace(motion, tau=tau), rng, 0.01)])).ladder
+    assert (0 in {j for taken in ladder.steps if taken.step.symbol == "FS" for j in taken.joints}) == (excess < 1)
+    refused = {one.option for one in ladder.tried if one.reason == STATIC}
+    assert refused == (set() if excess < 1 else {f"stribeck at {robot.joints[0].name}"})

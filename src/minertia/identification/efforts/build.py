@@ -24,6 +24,7 @@ from minertia.identification.logs.recording import SI
 from minertia.identification.physical.consistency import prior_groups
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import (
+    EFFECT_TIMES,
     Ladder,
     candidates,
     climbed,
@@ -158,7 +159,7 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         load = load_efforts(model, plain_values(first))
         seen = with_fixed(observe(superset, short, names=names, load=load), campaign.fix)[0]
         groups = prior_groups(seen, prior_values(campaign), campaign.fix)
-        return climbed(seen, reach, groups, memory_of(first))
+        return climbed(seen, reach, groups, memory_of(first, EFFECT_TIMES))
 
 
 def plain_values(observation: Observation) -> Array:

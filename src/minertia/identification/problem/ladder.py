@@ -31,7 +31,11 @@ from minertia.robot.robot import Robot
 
 SAMPLES = 30_000  # of a log, on which the choice is made
 TIE = 1.0  # of the logarithm of the marginal likelihood: models that differ less predict alike
+# autocorrelation times of the residual that count as one row: fewer than for values, as an effect that is missed costs
+# more than one too many, whose size has a prior of its own
+EFFECT_TIMES = 0.5
 ROUNDS = 2  # of the search for constants
+EXCESS = 1.0  # of Coulomb friction: Stribeck friction is at most that, as static friction of drives is at most twice it
 MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
 FRACTIONS = {  # of the highest speed of a joint, of its range for a displacement: values of a constant that are tried
     "width": (0.003, 0.01, 0.03, 0.1),
@@ -40,6 +44,7 @@ FRACTIONS = {  # of the highest speed of a joint, of its range for a displacemen
 }
 ALIKE = "the simpler model predicts alike"
 POWER = "it adds power to the motion at high speeds"
+STATIC = "friction at rest would be more than twice that of sliding"
 SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
 WARM = 8  # iterations of the factors from those of a larger model
 
@@ -66,6 +71,7 @@ LADDER = (
     Step("position_coulomb", "FCQ", "middle"),
     Step("presliding", "FP", "displacement"),
 )
+DRY = ("FCT", "FP")  # steps that reach a level of Coulomb friction
 START = ("rotor", "viscous", "coulomb", "offset")
 DROPPED = "rotor"  # of the start, where the logs do not show it
 
@@ -336,11 +342,11 @@ class _Selection:
             for j in sorted(self._joints(step), key=lambda j: self._loss(step, j)):
                 use, loss = self._without(step, (j,)), self._loss(step, j)
                 (k,) = [k for k in self._places(step, j) if self.use[k]]
-                is_wrong = step.symbol == "FVC" and not self._takes_power(j, k)
-                if loss > left and not is_wrong:
+                wrong = self._implausible(step, j, k)
+                if loss > left and not wrong:
                     continue
                 left -= max(loss, 0.0)
-                reason = POWER if is_wrong else ALIKE
+                reason = wrong or ALIKE
                 name = self.robot.joints[j].name
                 self.tried.append(Tried("effects", f"{step.word} at {name}", self._gain(loss), False, reason))
                 self.use = use
@@ -415,14 +421,18 @@ class _Selection:
         """Relative reduction of the error of predictions that corresponds to a difference of log-likelihoods."""
         return float(1 - np.exp(-loss / self.rows))
 
-    def _takes_power(self, j: int, cubic: int) -> bool:
-        """Whether friction with a cubic term takes power from the motion at higher speeds than those of the logs."""
+    def _implausible(self, step: Step, j: int, k: int) -> str:
+        """Why the value of an effect (column k) at a joint cannot be friction; empty if it can."""
         beta = self.found.beta
         value = {name: beta[self.index[f"{name}{j + 1}"]] if f"{name}{j + 1}" in self.index else 0.0 for name in
                  ("FV", "FC")}  # fmt: skip
-        smooth = sum(beta[k] for k in self._places(LADDER[0], j))
-        v = MARGIN * joint_speed(self.robot, j, self.reach[2])
-        return bool(value["FC"] + smooth + value["FV"] * v + beta[cubic] * v**3 > 0)
+        coulomb = value["FC"] + sum(beta[p] for one in LADDER if one.symbol in DRY for p in self._places(one, j))
+        if step.symbol == "FVC":
+            v = MARGIN * joint_speed(self.robot, j, self.reach[2])
+            return "" if coulomb + value["FV"] * v + beta[k] * v**3 > 0 else POWER
+        if step.symbol == "FS":
+            return "" if beta[k] <= EXCESS * coulomb else STATIC
+        return ""
 
 
 def _value_of(name: str) -> str:

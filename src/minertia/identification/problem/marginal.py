@@ -300,20 +300,20 @@ def grouped(problem: Observation, values: Array, scales: Array, told: Sequence[i
     return Groups(at, units, {name: np.array(own) for name, own in names.items()})
 
 
-def memory_of(problem: Observation) -> float:
-    """Number of rows that count as one: a multiple of the mean autocorrelation time of a weighted fit's residuals."""
+def memory_of(problem: Observation, times: float = LASTS) -> float:
+    """Number of rows that count as one: so many mean autocorrelation times of a weighted fit's residuals."""
     part = problem.reduced(excitation(problem).independent)
     beta, _, _ = weighted_solution(part)
     whole: dict[int, list[Array]] = {}
     for log, rest in problem.rest(part.expand(beta)):
         whole.setdefault(log, []).append(rest)
-    times, weights = [], []
+    found, weights = [], []
     for parts in whole.values():
         e = np.concatenate(parts)
         e = e.reshape(len(e), -1)[:LONGEST]
-        times.append(float(np.mean([autocorrelation_time(x) for x in e.T])))
+        found.append(float(np.mean([autocorrelation_time(x) for x in e.T])))
         weights.append(len(e))
-    return LASTS * float(np.average(times, weights=weights))
+    return times * float(np.average(found, weights=weights))
 
 
 def autocorrelation_time(x: Array) -> float:
