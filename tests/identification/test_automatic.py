@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from minertia.identification.estimators import named_estimator
-from minertia.identification.estimators.automatic import impossible_effects
+from minertia.identification.estimators import automatic
+from minertia.identification.estimators.automatic import _cancellation, impossible_effects
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.robot.files import read_robot
@@ -107,3 +108,13 @@ def test_alone_it_fits_as_what_it_chooses():
 def test_what_is_fixed_stays(joints):
     found = estimated(ROBOT, [recording(1, 0.12, 400)], estimator="auto", fix={"FV1": 1.5}, joints=joints)[1]
     assert found.value("FV1") == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(("largest", "name"), [(10.0, "physical"), (100.0, "wls")])
+def test_values_that_undo_each_other_are_not_least_squares(monkeypatch, largest: float, name: str):
+    """However much logs contradict physics: where one unknown makes 20 times the effort, least squares is no rival."""
+    problem = observe(linear_model(ROBOT), [recording(1, 0.02, 400)])
+    assert 10 < _cancellation(problem) < 100
+    monkeypatch.setattr(automatic, "_contradiction", lambda *_: np.inf)
+    monkeypatch.setattr(automatic, "CANCELS", largest)
+    assert named_estimator("auto").chosen(problem).name == name

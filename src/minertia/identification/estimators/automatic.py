@@ -45,6 +45,7 @@ from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 KNOWN = 0.01  # variance by the data over that of the prior: below it no value is moved by a tenth of its deviation
+CANCELS = 100.0  # times the effort that one unknown of least squares makes: from it on others must undo it
 CONTRADICTED = 5.0  # deviations of the increase of the sum of squares from which the logs contradict physics
 CONTRADICTS = "the logs contradict physical consistency or the prior"
 CERTAIN = 5.0  # deviations below 0 from which a value is negative: these are for white residuals, and so too small
@@ -91,14 +92,15 @@ class Automatic(Estimator):
             likely = PriorDeviations(_deviations(problem.model, groups, found), memory, tuple(found.sigma.tolist()))
             contradiction = _contradiction(problem, space.deviating(likely, problem), found.sigma, memory)
             is_known = excitation(problem).is_complete and likelihood.undetermined(found) < KNOWN
-        takes = contradiction < CONTRADICTED and (bool(wrong) or not is_known)
+            is_contradicted = contradiction >= CONTRADICTED and _cancellation(problem) < CANCELS
+        takes = not is_contradicted and (bool(wrong) or not is_known)
         errors = [100 * value for name, value in found.factors.items() if name.startswith(LINKS)]
         trust = f"; relative errors of the prior's links {min(errors):.2g} to {max(errors):.2g} %" if errors else ""
         option = f"physical with a prior{trust}"
-        reason = CONTRADICTS if contradiction >= CONTRADICTED else "the logs determine all values without it"
-        undetermined = f"it makes {', '.join(wrong)} negative" if wrong else "the logs do not determine all values"
+        reason = CONTRADICTS if is_contradicted else "the logs determine all values without it"
+        fault = f"it makes {', '.join(wrong)} negative" if wrong else "the logs do not determine all values"
         tried = (
-            Tried("estimator", "wls", 0.0, not takes, undetermined if takes else ""),
+            Tried("estimator", "wls", 0.0, not takes, fault if takes else ""),
             Tried("estimator", option, float("nan"), takes, "" if takes else reason),
         )
         if not takes:
@@ -125,6 +127,14 @@ def impossible_effects(problem: Observation) -> list[str]:
     deviation = np.linalg.norm(inverse(R[:-1, :-1]), axis=1)
     values = zip(part.names, beta + part.shift[list(part.keep)], deviation, strict=True)
     return [name for name, v, d in values if v < -CERTAIN * d and is_nonnegative(symbol_of(name))]
+
+
+def _cancellation(problem: Observation) -> float:
+    """Largest effort that one unknown makes in the fit of least squares, over the effort of all."""
+    part = problem.reduced(excitation(problem).independent)
+    beta, _, _ = weighted_solution(part)
+    sizes = np.linalg.norm(part.totals, axis=1)  # of the columns and the effort
+    return float(np.max(np.abs(beta) * sizes[:, :-1] / np.maximum(sizes[:, -1:], 1e-300), initial=0.0))
 
 
 def _contradiction(problem: Observation, space: PhysicalSpace, sigma: Array, memory: float) -> float:

@@ -33,7 +33,7 @@ SAMPLES = 30_000  # of a log, on which the choice is made
 TIE = 1.0  # of the logarithm of the marginal likelihood: models that differ less predict alike
 # autocorrelation times of the residual that count as one row: fewer than for values, as an effect that is missed costs
 # more than one too many, whose size has a prior of its own
-EFFECT_TIMES = 0.5
+EFFECT_TIMES = 1.0
 ROUNDS = 2  # of the search for constants
 EXCESS = 1.0  # of Coulomb friction: Stribeck friction is at most that, as static friction of drives is at most twice it
 MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
