@@ -29,9 +29,9 @@ from .planted_servo import COUNT, NOISE, PENDULUM, PlantedServo, planted_run, wr
 
 PLANTED = PlantedServo()
 TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013,
-         "START1": 0.015, "WARM1": -0.008}  # fmt: skip
+         "START1": 0.015, "WARM1": -0.008, "SAG1": 0.2}  # fmt: skip
 LAW = Command(
-    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", startup_duty="?", warming="?",
+    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", startup_duty="?", warming="?", supply_sag="?",
     leave_out_contact=False, loss="huber",
 )  # fmt: skip
 SERVO = ("servo", "--error-gain", "0.16", "--duty-limit", "0.95")

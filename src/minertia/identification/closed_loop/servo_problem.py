@@ -155,7 +155,7 @@ def servo_campaign(own: Sequence[Run], others: Sequence[Run], options: ServoOpti
     """Campaign of the runs of a servo."""
     command = Command(
         law="servo", error_gain=options.error_gain, duty_limit=options.duty_limit, target_speed=UNKNOWN,
-        startup_duty=UNKNOWN, zeros=UNKNOWN, loss="huber", leave_out_contact=False,
+        startup_duty=UNKNOWN, supply_sag=UNKNOWN, zeros=UNKNOWN, loss="huber", leave_out_contact=False,
     )  # fmt: skip
     effects = ("rotor", "viscous", "coulomb")
     logs = [run.log for run in own]
