@@ -285,8 +285,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
     double b[MOST], r[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
-    /* servos driven by their duty: factor of the temperature, the same with the sag, effort of a volt, volts that start the motor and how
-       steep they are, part of a step that velocities are foreseen, these velocities, and efforts of motors */
+    /* servos driven by their duty: factor of the temperature, the same with the sag, effort of a volt, volts that start
+       the motor and how steep they are, part of a step that velocities are foreseen, these velocities, and efforts of motors */
     double warm[MOST], warmth[MOST], per[MOST], kick[MOST], steep_kick[MOST], ahead[MOST], vr[MOST], motor[MOST];
     /* part of an effort that the sag takes, and its derivatives by sag, kp, duty and position error */
     double sag[MOST] = {0}, sag_own[MOST] = {0}, sag_kp[MOST] = {0}, sag_duty[MOST] = {0}, sag_error[MOST] = {0};

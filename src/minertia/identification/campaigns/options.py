@@ -302,8 +302,8 @@ class Command(Declared):
     )
     supply_sag: Gains = option(
         0.0,
-        'Law `"servo"`: drop of the supply by the motor\'s effort times the duty cycle, `"?"` if unknown; unless 0, the '
-        "highest logged voltages are those without load.",
+        'Law `"servo"`: drop of the supply by the motor\'s effort times the duty cycle, `"?"` if unknown; unless 0, '
+        "the highest logged voltages are those without load.",
         unit="V/(N m) or V/N",
         range=(0, 100),
         words=(UNKNOWN,),
