@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
@@ -22,7 +21,7 @@ from minertia.base.numeric import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.loops.projection import project
-from minertia.identification.problem.regressor import regressor_columns
+from minertia.identification.problem.regressor import Places, regressor_columns, regressor_entries
 from minertia.identification.problem.terms import (
     DEFAULT_EFFECTS,
     STANDARD,
@@ -42,8 +41,6 @@ from minertia.robot.robot import Robot
 Presliding: TypeAlias = Mapping[str, Array]  # displacement (N,) over the largest, by the name of the effect
 NO_PATH: Presliding = MappingProxyType({})
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
-
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -123,31 +120,51 @@ class LinearModel:
         temperature: Array | None = None,
         presliding: Presliding = NO_PATH,
         samples: int | None = None,
-    ) -> tuple[Places, Array] | None:
-        """Entries of Y that are not zero: places in a flat (rows, unknowns), and values (N, entries); see `columns`.
+    ) -> tuple[Places, tuple[Array, Array]] | None:
+        """Entries of Y that may differ from zero: places in a flat (rows, unknowns), and values; see `columns`.
 
-        None if unknowns are combinations of columns (`mixing`), or more than these, as with a payload.  An effect acts
-        in one row: most entries are zero.
+        The values are those of links (N, entries) and, after these, of effects (N, entries).  None if unknowns are
+        combinations of columns (`mixing`), or more than these, as with a payload.  An effect acts in one row: most of
+        its entries are zero.
         """
         if self.mixing is not None or len(self.kept) != self.count:
             return None
         names = [self.standard[k] for k in self.kept]
         terms = {t.name: t for t in self.choice.terms}
-        own = [k for k, name in enumerate(names) if name not in terms]
-        links = regressor_columns(self.robot, [names[k] for k in own], state, samples)
-        links = links if len(self.rows) == links.shape[1] else links[:, list(self.rows)]
-        every = (np.arange(len(self.rows))[:, None] * self.count + np.array(own, int)).ravel()
-        links = links.reshape(len(links), -1)
-        shown = np.flatnonzero(links.any(axis=0))
+        own = np.array([k for k, name in enumerate(names) if name not in terms], int)
+        (rows, columns), links = regressor_entries(self.robot, [names[k] for k in own], state, samples)
+        if len(self.rows) < self.robot.n_efforts:
+            shown = np.isin(rows, self.rows)
+            rows, columns, links = np.searchsorted(self.rows, rows[shown]), columns[shown], links[:, shown]
         wanted = [terms[name] for name in names if name in terms]
         acting = list(_term_efforts(self, wanted, state, load, temperature, presliding))
-        values = np.empty((len(links), len(shown) + len(acting)))
-        np.take(links, shown, axis=1, out=values[:, : len(shown)])
+        efforts = np.empty((len(links), len(acting)))
         where = {name: k for k, name in enumerate(names)}
         for k, (_, _, effort) in enumerate(acting):
-            values[:, len(shown) + k] = effort
+            efforts[:, k] = effort
         places = [row * self.count + where[name] for name, row, _ in acting]
-        return np.concatenate([every[shown], np.array(places, int)]), values
+        return np.concatenate([rows * self.count + own[columns], np.array(places, int)]), (links, efforts)
+
+    def efforts(
+        self,
+        beta: Array,
+        state: tuple[Array, Array, Array],
+        load: Array | None = None,
+        *,
+        temperature: Array | None = None,
+        presliding: Presliding = NO_PATH,
+        samples: int | None = None,
+    ) -> Array:
+        """Efforts (N, rows) of values beta (unknowns,), without the regressor where `entries` do; see `columns`."""
+        given: Any = {"temperature": temperature, "presliding": presliding, "samples": samples}
+        found = self.entries(state, load, **given) if beta.ndim == 1 else None
+        if found is None:
+            return np.asarray(self.columns(*state, load, **given) @ beta)
+        places, (links, effects) = found
+        weights = np.zeros((len(places), len(self.rows)))
+        weights[np.arange(len(places)), places // self.count] = beta[places % self.count]
+        count = links.shape[1]
+        return np.asarray(links @ weights[:count] + effects @ weights[count:])
 
     def values(self, parameters: Mapping[str, float]) -> Array:
         """Unknowns beta from standard parameters by name; missing ones count as 0."""

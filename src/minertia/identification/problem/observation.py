@@ -157,10 +157,16 @@ class Observation:
         """Root mean square of each effort."""
         return np.asarray(np.linalg.norm(self.totals[:, :, -1], axis=1) / np.sqrt(max(self.samples, 1)))
 
+    @cached_property
+    def filled(self) -> tuple[Array, Array]:
+        """Rows (m, k) of `totals` that are not zero, and the effort of each (m,)."""
+        filled = self.totals.any(axis=2)
+        return self.totals[filled], np.nonzero(filled)[0]
+
     def triangle(self, sigma: Array | None = None) -> Array:
         """R factor of all rows, each divided by its effort's noise level."""
-        rows = self.totals if sigma is None else self.totals / np.asarray(sigma)[:, None, None]
-        return triangle(rows.reshape(-1, rows.shape[-1]))
+        rows, effort = self.filled
+        return triangle(rows if sigma is None else rows / np.asarray(sigma)[effort, None])
 
     def residuals(self, beta: Array, totals: Array | None = None) -> Array:
         """Norm of the residual of each effort, computed exactly from R factors."""
@@ -175,15 +181,18 @@ class Observation:
         values = np.zeros(self.count) if known is None else np.asarray(known, float)
         if list(keep) == list(range(self.count)) and not np.any(values):
             return self
-        T = np.zeros((self.count + 1, len(keep) + 1))
-        T[list(keep), range(len(keep))] = 1.0
-        T[:-1, -1] = -values
-        T[-1, -1] = 1.0
-        columns = [*keep, self.count]
-        logs = tuple(replace(r, triangles=triangle(r.triangles @ T), largest=r.largest[:, columns]) for r in self.logs)
+        columns, has_shift = [*keep, self.count], bool(np.any(values))
+
+        def part(triangles: Array) -> Array:
+            own = triangles[..., columns]
+            if has_shift:
+                own[..., -1] -= triangles[..., :-1] @ values
+            return triangle(own)
+
+        logs = tuple(replace(r, triangles=part(r.triangles), largest=r.largest[:, columns]) for r in self.logs)
         shift = self.shift.copy()
         shift[list(self.keep)] += values
-        stream, has_shift = self.stream, bool(np.any(values))
+        stream = self.stream
 
         def mapped(change: Change | None = None) -> Iterator[Rows]:
             for c in stream(change):
