@@ -17,12 +17,11 @@ from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.campaigns.recorded import RecordedLog
 from minertia.identification.loads.body import Carried, carried
 from minertia.identification.logs.recording import SI
-from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.ladder import FRACTIONS, candidates, reach_of
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import predict, with_fixed
-from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.solve import excited_fit
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import resolved
@@ -151,8 +150,8 @@ def _residual(
         problem = with_fixed(observe(model, logs), known)[0]
     except MinertiaError:
         return float("inf")
-    part = problem.reduced(excitation(problem).independent)
-    beta = part.expand(weighted_solution(part)[0])
+    fit = excited_fit(problem)
+    beta = fit.part.expand(fit.beta)
     rest, effort = np.zeros((2, len(model.rows)))
     for log in logs:
         for block in log.judged:

@@ -36,7 +36,7 @@ from minertia.identification.problem.marginal import memory_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, with_fixed
 from minertia.identification.problem.rows import judged_motion
-from minertia.identification.problem.solve import best_terms, weighted_solution
+from minertia.identification.problem.solve import best_terms, excited_fit
 from minertia.identification.problem.tried import Tried
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import clipped, plural
@@ -163,8 +163,8 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
 
 def plain_values(observation: Observation) -> Array:
     """Values of all unknowns by weighted least squares, zero where the motion does not excite them."""
-    part = observation.reduced(excitation(observation).independent)
-    return part.expand(weighted_solution(part)[0])
+    fit = excited_fit(observation)
+    return fit.part.expand(fit.beta)
 
 
 def _problem(ready: PreparedCampaign, observation: Observation) -> EffortRows:

@@ -45,7 +45,16 @@ class ExcitationDiagnosis:
 
 
 def excitation(observation: Observation, sigma: Array | None = None) -> ExcitationDiagnosis:
-    """Diagnose the excitation of the logs before estimation."""
+    """Diagnose the excitation of the logs before estimation; without noise levels, once for a problem."""
+    if sigma is not None:
+        return _excitation(observation, sigma)
+    if "excitation" not in observation.made:
+        observation.made["excitation"] = _excitation(observation, None)
+    found: ExcitationDiagnosis = observation.made["excitation"]
+    return found
+
+
+def _excitation(observation: Observation, sigma: Array | None) -> ExcitationDiagnosis:
     R = observation.triangle(sigma)[:-1, :-1] if observation.count else np.zeros((0, 0))
     lengths = np.linalg.norm(R, axis=0)
     scale = 1.0 if sigma is None else float(np.max(sigma))

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.marginal import Groups, MarginalLikelihood
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, blocks_of
-from minertia.identification.problem.solve import noise_floor, weighted_solution
+from minertia.identification.problem.solve import excited_fit, noise_floor
 from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
 from minertia.identification.problem.tried import Tried
 from minertia.io.arrays import Array
@@ -258,9 +257,7 @@ class _Selection:
     def _is_exact(self) -> bool:
         """Whether the initial model explains the efforts up to rounding errors."""
         start = [k for name, k in self.index.items() if "@" not in name]
-        part = self.problem.reduced(start)
-        part = part.reduced(excitation(part).independent)
-        _, _, sigma = weighted_solution(part)
+        sigma = excited_fit(self.problem.reduced(start)).sigma
         return bool(np.all(sigma <= 1e3 * noise_floor(self.problem)))
 
     def _everything(self) -> Array:

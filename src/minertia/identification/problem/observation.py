@@ -7,9 +7,9 @@ instruments, on-line estimation) read them again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -102,6 +102,7 @@ class Observation:
     rest: Callable[[Array], Iterator[tuple[int, Array]]]  # model's values -> residuals, log by log
     keep: tuple[int, ...]
     shift: Array
+    made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # fits, each made once
 
     def __repr__(self) -> str:
         return (

@@ -85,6 +85,25 @@ def weighted_solution(
     return solution(R), R, sigma
 
 
+@dataclass(frozen=True)
+class ExcitedFit:
+    """Weighted fit of the unknowns that the motion distinguishes: the problem in these, beta, R and sigma."""
+
+    part: Observation
+    beta: Array
+    R: Array
+    sigma: Array
+
+
+def excited_fit(problem: Observation) -> ExcitedFit:
+    """Weighted fit of the unknowns that the motion distinguishes, made once for a problem."""
+    if "fit" not in problem.made:
+        part = problem.reduced(excitation(problem).independent)
+        problem.made["fit"] = ExcitedFit(part, *weighted_solution(part))
+    found: ExcitedFit = problem.made["fit"]
+    return found
+
+
 def streamed_triangle(problem: Observation, weight: Callable[[Rows], Array]) -> Array:
     """R factor of all rows, each multiplied by its weight (N, efforts), in one more pass."""
     R = np.zeros((0, problem.count + 1))
