@@ -45,6 +45,8 @@ BLOCKS = 2  # of a log in blocks that are looked at
 LONGEST_DELAY = 0.4  # s
 SLOW = (0.02, 0.15)  # of the highest speed: below the one Coulomb friction turns round, sharply or smoothly
 TOGETHER = 64  # set-ups that go through the recursion together
+NUMBERS = 4_000_000  # numbers of the columns that are made together, at most, but those of
+FEW_TOGETHER = 8  # set-ups
 PART = 40  # rows of a part of a log
 FEWEST = 40  # samples below which nothing is tried
 GAINS = np.geomspace(0.25, 4.0, 25)  # of one joint's effort that are tried
@@ -127,9 +129,12 @@ class _Track:
         """Efforts at the rows, with the delay of a set-up compensated."""
         if not (setup.delay or setup.drift or setup.late):
             return np.asarray(self.tau[self.rows])
-        at, x = self.rows * (1 + setup.drift) + setup.delay * self.rate_hz, np.arange(len(self.tau))
-        late = np.array(setup.late or np.zeros(self.tau.shape[1])) * self.rate_hz
-        return np.column_stack([np.interp(at + own, x, column) for own, column in zip(late, self.tau.T, strict=True)])
+        last, late = len(self.tau) - 1, np.array(setup.late or [0.0]) * self.rate_hz
+        at = self.rows[:, None] * (1 + setup.drift) + setup.delay * self.rate_hz + late
+        first = np.clip(np.floor(at), 0, max(last - 1, 0)).astype(int)
+        joint = np.arange(self.tau.shape[1])
+        left, right = self.tau[first, joint], self.tau[np.minimum(first + 1, last), joint]
+        return np.asarray(left + np.clip(at - first, 0.0, 1.0) * (right - left))
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,8 @@ class Trial:
     springs: tuple[Term, ...] = ()
     in_newtons: bool = True
     made: dict[Setup, Array] = field(default_factory=dict, repr=False, compare=False)
-    cleared: dict[Setup, dict[int, tuple[Array, Array, Array]]] = field(default_factory=dict, repr=False, compare=False)
+    cleared: dict[Setup, tuple[list[Array], Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    bases: dict[Setup, list[Array]] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<Trial: {len(self.q)} samples of {len(self.joints)} joints>"
@@ -218,7 +224,7 @@ class Trial:
     @cached_property
     def coarse(self) -> Trial:
         """Trial on a third of the rows, for a preliminary choice."""
-        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={}, cleared={})
+        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={}, cleared={}, bases={})
 
     @cached_property
     def has_masses(self) -> bool:
@@ -244,14 +250,14 @@ class Trial:
             tau = _added(tau, a, b, c)
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
 
-    def _sizes(self, setup: Setup) -> Array:
-        """Effort standard deviations under a set-up, increased by noise, without the effect of a coupling."""
+    def _sizes(self, setup: Setup, tau: Array) -> Array:
+        """Standard deviations of the efforts tau of a set-up, increased by noise, without the effect of a coupling."""
         share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
         noisy = np.hypot(1.0, at.NOISY * share)
         for order in (setup.order, setup.effort_order):
             noisy = noisy if order is None else noisy[list(order)]
-        plain = setup if setup.coupled is None else replace(setup, coupled=None)
-        return np.asarray(np.std(self.state(plain)[3], axis=0) * noisy)
+        plain = tau if setup.coupled is None else self.state(replace(setup, coupled=None))[3]
+        return np.asarray(np.std(plain, axis=0) * noisy)
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
         """Regressor columns of a coordinate's rotor inertia, friction and springs."""
@@ -332,7 +338,7 @@ class Trial:
                 q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
                 rigid = inverse_dynamics(robot, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
                 for k, state, own in zip(some, states, rigid, strict=True):
-                    sizes = self._sizes(setups[k])
+                    sizes = self._sizes(setups[k], state[3])
                     found[k] = [self._of_one(j, state, own[:, j], float(sizes[j])) for j in self.joints]
         return found
 
@@ -354,41 +360,50 @@ class Trial:
 
     def of_refit(self, setup: Setup = AS_STATED) -> Array:
         """Relative residual of each joint's varying effort with refitted masses."""
-        products = list(self._products(setup).values())
-        x = np.append(-fitted(np.sum(products, axis=0)), 1.0)
-        return np.array([np.sqrt(max(float(x @ own @ x), 0.0)) for own in products])
+        products = self._products(setup)
+        x = np.append(-fitted(products.sum(axis=0)), 1.0)
+        return np.asarray(np.sqrt(np.maximum(products @ x @ x, 0.0)))
 
-    def _products(self, setup: Setup) -> dict[int, Array]:
+    def _products(self, setup: Setup) -> Array:
         """Gram matrix of each joint's columns and effort, effects projected out, over its varying effort."""
-        tau, sizes, found = self.state(setup)[3], self._sizes(setup), {}
-        for j, (Q, Y, squares) in self._beside_effects(setup).items():
-            size = float(sizes[j] * np.sqrt(len(tau)))
-            rest = tau[:, j] - tau[:, j].mean()
-            rest = rest - Q @ (Q.T @ rest)
-            mixed = Y.T @ rest
-            G = np.block([[squares, mixed[:, None]], [mixed[None, :], np.array([[rest @ rest]])]])
-            found[j] = G / size**2 if size > 0 else np.zeros_like(G)
-        return found
+        tau, joints = self.state(setup)[3], list(self.joints)
+        sizes = self._sizes(setup, tau)[joints] * np.sqrt(len(tau))
+        bases, Y, squares = self._beside_effects(setup)
+        rest = np.ascontiguousarray((tau - tau.mean(axis=0))[:, joints].T)
+        for own, Q in zip(rest, bases, strict=True):
+            own -= Q @ (Q.T @ own)
+        count = squares.shape[1]
+        G = np.empty((len(joints), count + 1, count + 1))
+        G[:, :count, :count] = squares
+        G[:, :count, count] = G[:, count, :count] = (rest[:, None] @ Y)[:, 0]
+        G[:, count, count] = np.sum(rest**2, axis=1)
+        return G * np.where(sizes > 0, 1 / np.maximum(sizes, 1e-150), 0.0)[:, None, None] ** 2
 
-    def _beside_effects(self, setup: Setup) -> dict[int, tuple[Array, Array, Array]]:
-        """For each joint, a basis of its effects, its link columns without these, and their Gram matrix."""
+    def _beside_effects(self, setup: Setup) -> tuple[list[Array], Array, Array]:
+        """A basis of each joint's effects, its link columns without these (joints, N, columns), and their products."""
         key = _of_motion(setup)
         if key not in self.cleared:
-            Y, (q, qd, qdd, _) = self._columns(setup), self.state(key)
-            found = {}
-            for j in self.joints:
-                Q = basis(self.effects(j, q, qd, qdd))
-                rest = Y[:, j] - Y[:, j].mean(axis=0)
-                rest = rest - Q @ (Q.T @ rest)
-                found[j] = (Q, rest, rest.T @ rest)
-            self.cleared[key] = found
+            bases = self._bases(key)
+            Y = np.ascontiguousarray(self._columns(setup).transpose(1, 0, 2)[list(self.joints)])
+            Y -= Y.mean(axis=1, keepdims=True)
+            for own, Q in zip(Y, bases, strict=True):
+                own -= Q @ (Q.T @ own)
+            self.cleared[key] = bases, Y, Y.transpose(0, 2, 1) @ Y
         return self.cleared[key]
+
+    def _bases(self, motion: Setup) -> list[Array]:
+        """Basis of the effects of each joint: without springs, scales and zeros of positions do not change its span."""
+        key = motion if self.springs else Setup(order=motion.order, coupled=motion.coupled)
+        if key not in self.bases:
+            q, qd, qdd, _ = self.state(key)
+            self.bases[key] = [basis(self.effects(j, q, qd, qdd)) for j in self.joints]
+        return self.bases[key]
 
     def fitted_gains(self) -> dict[int, float]:
         """Scale of each joint's effort that minimises the residual of all joints with refitted masses."""
         products, found = self._products(AS_STATED), {}
-        whole = np.sum(list(products.values()), axis=0)
-        for j, own in products.items():
+        whole = products.sum(axis=0)
+        for j, own in zip(self.joints, products, strict=True):
             if not own[-1, -1] > 0:
                 continue
             rest, factors = whole - own, GAINS
@@ -403,7 +418,7 @@ class Trial:
         """Residual with the file's links, each scaled within tolerance, and non-negative effects."""
         q, qd, qdd, tau = self.state(setup)
         links, moved = self._of_links(setup, tau.shape[1])
-        count, parts, sizes = links.shape[2], [], self._sizes(setup)
+        count, parts, sizes = links.shape[2], [], self._sizes(setup, tau)
         for j in (j for j in self.joints if sizes[j] > 0):
             D = self.effects(j, q, qd, qdd)
             own = np.column_stack([links[:, j], moved[:, j], D, tau[:, j]])
@@ -432,6 +447,11 @@ class Trial:
             self.make_columns([key])
         return self.made[key]
 
+    @property
+    def together(self) -> int:
+        """Number of set-ups whose columns are made together: a call costs the more per set-up the fewer there are."""
+        return max(FEW_TOGETHER, NUMBERS // max(self.q.size * len(LINK_SYMBOLS) * self.robot.n_joints, 1))
+
     def make_columns(self, setups: Sequence[Setup]) -> None:
         """Compute the regressor columns of the given set-ups together, and discard those of others."""
         keys = dict.fromkeys(map(_of_motion, setups))
@@ -446,13 +466,16 @@ class Trial:
             Y = torque_regressor(self.robot_of(lengths), q, qd, qdd, gravity=gravity)
             self.made.update(zip(same, np.split(Y, len(same)), strict=True))
 
-    def left(self, setup: Setup = AS_STATED) -> Left:
-        """All residuals of a set-up."""
+    def left(self, setup: Setup = AS_STATED, masses: float | None = None) -> Left:
+        """Residuals of a set-up, except with links within tolerances; masses: that with the file's masses, if known."""
         parts = self.of_refit(setup)
-        refit, joints = root_mean_square(parts), tuple(parts.tolist())
-        if not self.has_masses:
-            return Left(None, refit, joints=joints)
-        return Left(self.masses_left([setup])[0], refit, self.within_left(setup), joints)
+        if self.has_masses and masses is None:
+            (masses,) = self.masses_left([setup])
+        return Left(masses, root_mean_square(parts), joints=tuple(parts.tolist()))
+
+    def with_links(self, left: Left, setup: Setup = AS_STATED) -> Left:
+        """Residuals of a set-up with that of links within the file's tolerances, if it has masses."""
+        return replace(left, within=self.within_left(setup)) if self.has_masses else left
 
     def scales(self) -> tuple[Array, Array]:
         """Ratio of each joint's effort to that of the file's masses, and the fraction of its power they explain."""
