@@ -395,8 +395,13 @@ class Trial:
         """Basis of the effects of each joint: without springs, scales and zeros of positions do not change its span."""
         key = motion if self.springs else Setup(order=motion.order, coupled=motion.coupled)
         if key not in self.bases:
-            q, qd, qdd, _ = self.state(key)
-            self.bases[key] = [basis(self.effects(j, q, qd, qdd)) for j in self.joints]
+            (q, qd, qdd, _), moved = self.state(key), None if key.coupled is None else key.coupled[1]
+            is_same = moved is not None and not self.springs and self.robot.coupling is None
+            others = self._bases(replace(key, coupled=None)) if is_same else [None] * len(self.joints)
+            self.bases[key] = [
+                basis(self.effects(j, q, qd, qdd)) if known is None or j == moved else known
+                for j, known in zip(self.joints, others, strict=True)
+            ]
         return self.bases[key]
 
     def fitted_gains(self) -> dict[int, float]:

@@ -6,11 +6,12 @@ effects, for this choice of effects and joints.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,6 +41,7 @@ from minertia.robot.robot import Robot
 
 Presliding: TypeAlias = Mapping[str, Array]  # displacement (N,) over the largest, by the name of the effect
 NO_PATH: Presliding = MappingProxyType({})
+REMEMBERED = 4  # sets of base parameters that are kept
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
 
 
@@ -129,21 +131,25 @@ class LinearModel:
         """
         if self.mixing is not None or len(self.kept) != self.count:
             return None
-        names = [self.standard[k] for k in self.kept]
-        terms = {t.name: t for t in self.choice.terms}
+        rows, columns, links = self._link_entries(state, samples)
+        where = {self.standard[c]: k for k, c in enumerate(self.kept)}
+        wanted = [t for t in self.choice.terms if t.name in where]
+        acting = list(_term_efforts(self, wanted, state, load, temperature, presliding))
+        efforts = np.empty((len(links), len(acting)))
+        for k, (_, _, effort) in enumerate(acting):
+            efforts[:, k] = effort
+        places = [row * self.count + where[name] for name, row, _ in acting]
+        return np.concatenate([rows * self.count + columns, np.array(places, int)]), (links, efforts)
+
+    def _link_entries(self, state: tuple[Array, Array, Array], samples: int | None) -> tuple[Places, Places, Array]:
+        """Rows, unknowns (entries,) and values (N, entries) of the entries of Y of links that may differ from zero."""
+        names, terms = [self.standard[k] for k in self.kept], {t.name for t in self.choice.terms}
         own = np.array([k for k, name in enumerate(names) if name not in terms], int)
         (rows, columns), links = regressor_entries(self.robot, [names[k] for k in own], state, samples)
         if len(self.rows) < self.robot.n_efforts:
             shown = np.isin(rows, self.rows)
             rows, columns, links = np.searchsorted(self.rows, rows[shown]), columns[shown], links[:, shown]
-        wanted = [terms[name] for name in names if name in terms]
-        acting = list(_term_efforts(self, wanted, state, load, temperature, presliding))
-        efforts = np.empty((len(links), len(acting)))
-        where = {name: k for k, name in enumerate(names)}
-        for k, (_, _, effort) in enumerate(acting):
-            efforts[:, k] = effort
-        places = [row * self.count + where[name] for name, row, _ in acting]
-        return np.concatenate([rows * self.count + own[columns], np.array(places, int)]), (links, efforts)
+        return rows, own[columns], links
 
     def efforts(
         self,
@@ -155,16 +161,19 @@ class LinearModel:
         presliding: Presliding = NO_PATH,
         samples: int | None = None,
     ) -> Array:
-        """Efforts (N, rows) of values beta (unknowns,), without the regressor where `entries` do; see `columns`."""
-        given: Any = {"temperature": temperature, "presliding": presliding, "samples": samples}
-        found = self.entries(state, load, **given) if beta.ndim == 1 else None
-        if found is None:
-            return np.asarray(self.columns(*state, load, **given) @ beta)
-        places, (links, effects) = found
-        weights = np.zeros((len(places), len(self.rows)))
-        weights[np.arange(len(places)), places // self.count] = beta[places % self.count]
-        count = links.shape[1]
-        return np.asarray(links @ weights[:count] + effects @ weights[count:])
+        """Efforts Y beta of values beta (unknowns, any), shape (N, rows, any); see `columns`, which takes more time."""
+        if self.mixing is not None or len(self.kept) != self.count or beta.ndim > 1:
+            Y = self.columns(*state, load, temperature=temperature, presliding=presliding, samples=samples)
+            return np.asarray(Y @ beta)
+        rows, columns, links = self._link_entries(state, samples)
+        weights = np.zeros((len(rows), len(self.rows)))
+        weights[np.arange(len(rows)), rows] = beta[columns]
+        found = np.asarray(links @ weights)
+        value = {self.standard[c]: float(beta[k]) for k, c in enumerate(self.kept)}
+        wanted = [t for t in self.choice.terms if value.get(t.name)]
+        for name, row, effort in _term_efforts(self, wanted, state, load, temperature, presliding):
+            found[:, row] += value[name] * effort
+        return found
 
     def values(self, parameters: Mapping[str, float]) -> Array:
         """Unknowns beta from standard parameters by name; missing ones count as 0."""
@@ -250,8 +259,21 @@ def linear_model(
     with one_thread():
         rotors = bool(symbols & set(ROTOR_SYMBOLS))
         friction = bool(symbols - set(ROTOR_SYMBOLS)) or bool(robot.sensors)  # sensors have biases
-        base = base_parameters(robot, method, rotors=rotors, friction=friction)
+        base = _base(robot, method, rotors, friction)
         return _complete(robot, base, choice, chosen_rows(robot, joints), seed)
+
+
+_derived: list[tuple[weakref.ref[Robot], tuple[str, bool, bool], BaseParameters]] = []  # the one used last stands first
+
+
+def _base(robot: Robot, method: str, rotors: bool, friction: bool) -> BaseParameters:
+    """Base parameters of a robot, derived once for the models that differ in their effects only."""
+    key = method, rotors, friction
+    found = next((one for one in _derived if one[0]() is robot and one[1] == key), None)
+    if found is None:
+        found = weakref.ref(robot), key, base_parameters(robot, method, rotors=rotors, friction=friction)
+    _derived[:] = [found, *(one for one in _derived if one is not found and one[0]() is not None)][:REMEMBERED]
+    return found[2]
 
 
 def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, ...]:

@@ -342,3 +342,11 @@ def reach_rows(robot: Robot, q: Array, qd: Array) -> Array:
     """Lowest and highest position and highest speed of each coordinate, (3, n)."""
     own, rates = q[:, 7 * robot.is_floating :], qd[:, 6 * robot.is_floating :]
     return np.stack([own.min(axis=0), own.max(axis=0), np.abs(rates).max(axis=0)])
+
+
+def motion_reach(robot: Robot, logs: Sequence[LogMotion]) -> Array:
+    """Lowest and highest position and highest speed (3, n) of each coordinate over all logs."""
+    every = np.array([reach_rows(robot, block.q, block.qd) for log in logs for block in blocks_of(log)])
+    if not len(every):
+        raise MinertiaError("no sample of the logs remains after the filter; use longer logs")
+    return np.stack([every[:, 0].min(axis=0), every[:, 1].max(axis=0), every[:, 2].max(axis=0)])

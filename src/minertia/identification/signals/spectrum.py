@@ -39,7 +39,7 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
 def motion_band(q: Array, rate_hz: float) -> float | None:
     """Frequency [Hz] below which 99 % of the velocity's power of every moving joint lies; None at standstill."""
     moving, _ = _moving(q)
-    return max(top_frequency(q[:, j], rate_hz) for j in moving) if len(moving) else None
+    return max(top_frequencies(q[:, moving], rate_hz)) if len(moving) else None
 
 
 def _moving(q: Array) -> tuple[list[int], Array]:
@@ -79,11 +79,18 @@ def quiet_frequency(q: Array, rate_hz: float) -> float:
     return float(f[noisy[0]] if len(noisy) else f[-1])
 
 
-def top_frequency(x: Array, rate_hz: float) -> float:
-    """Frequency [Hz] below which 99 % of the power of the signal's derivative lies, noise excluded."""
-    length = int(min(len(x), max(64, SEGMENT_S * rate_hz)))
-    f, power = signal.welch(x, rate_hz, window="hann", nperseg=length, detrend="linear")
-    f, power = f[1:], power[1:]
+def top_frequencies(q: Array, rate_hz: float) -> list[float]:
+    """Frequencies [Hz] below which 99 % of the power of each signal's derivative lies, noise excluded.
+
+    q (N, signals): the signals.
+    """
+    length = int(min(len(q), max(64, SEGMENT_S * rate_hz)))
+    f, power = signal.welch(q, rate_hz, window="hann", nperseg=length, detrend="linear", axis=0)
+    return [_top_frequency(f[1:], own, rate_hz) for own in np.ascontiguousarray(power[1:].T)]
+
+
+def _top_frequency(f: Array, power: Array, rate_hz: float) -> float:
+    """Frequency of `top_frequencies` from a power spectrum without its constant part."""
     nyquist = rate_hz / 2
     band = (f > FLOOR_BAND[0] * nyquist) & (f < FLOOR_BAND[1] * nyquist)
     floor = float(np.median(power[band])) if band.any() else 0.0
