@@ -20,8 +20,7 @@ from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.remainders import (
-    basis,
-    beside_rigid,
+    JointEffects,
     constant,
     fitted,
     least_left,
@@ -152,7 +151,7 @@ class Trial:
     in_newtons: bool = True
     made: dict[Setup, Array] = field(default_factory=dict, repr=False, compare=False)
     cleared: dict[Setup, tuple[list[Array], Array, Array]] = field(default_factory=dict, repr=False, compare=False)
-    bases: dict[Setup, list[Array]] = field(default_factory=dict, repr=False, compare=False)
+    bases: dict[tuple[int, Setup], JointEffects] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<Trial: {len(self.q)} samples of {len(self.joints)} joints>"
@@ -309,7 +308,7 @@ class Trial:
         rigid, tau, found = inverse_dynamics(self.bare, self.q, self.qd, self.qdd), self.tau(), {}
         for j, slide in self.slides.items():
             asked = float(rigid[:, j].mean()) + slide.stated
-            offset = beside_rigid(self._own(j), tau[:, j], rigid[:, j])[1]
+            offset = self._effects(j, AS_STATED).fitted(tau[:, j] - rigid[:, j])[1]
             found[j] = (asked - slide.stated + offset, asked)
         return found
 
@@ -339,14 +338,15 @@ class Trial:
                 rigid = inverse_dynamics(robot, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
                 for k, state, own in zip(some, states, rigid, strict=True):
                     sizes = self._sizes(setups[k], state[3])
-                    found[k] = [self._of_one(j, state, own[:, j], float(sizes[j])) for j in self.joints]
+                    rest = state[3] - own
+                    found[k] = [self._of_one(j, setups[k], rest[:, j], float(sizes[j])) for j in self.joints]
         return found
 
-    def _of_one(self, j: int, state: tuple[Array, Array, Array, Array], rigid: Array, varying: float) -> float:
-        tau = state[3][:, j]
+    def _of_one(self, j: int, setup: Setup, beside: Array, varying: float) -> float:
+        """Relative residual of a joint; beside: its effort less that of the file's masses."""
         if not varying > 0:
             return 0.0
-        rest, offset = beside_rigid(self.effects(j, *state[:3]), tau, rigid)
+        rest, offset = self._effects(j, setup).fitted(beside)
         excess = self.slides[j].excess(offset, varying) if j in self.slides else 0.0
         return float(np.hypot(rest, excess) / varying)
 
@@ -383,7 +383,7 @@ class Trial:
         """A basis of each joint's effects, its link columns without these (joints, N, columns), and their products."""
         key = _of_motion(setup)
         if key not in self.cleared:
-            bases = self._bases(key)
+            bases = [self._effects(j, key).Q for j in self.joints]
             Y = np.ascontiguousarray(self._columns(setup).transpose(1, 0, 2)[list(self.joints)])
             Y -= Y.mean(axis=1, keepdims=True)
             for own, Q in zip(Y, bases, strict=True):
@@ -391,18 +391,13 @@ class Trial:
             self.cleared[key] = bases, Y, Y.transpose(0, 2, 1) @ Y
         return self.cleared[key]
 
-    def _bases(self, motion: Setup) -> list[Array]:
-        """Basis of the effects of each joint: without springs, scales and zeros of positions do not change its span."""
-        key = motion if self.springs else Setup(order=motion.order, coupled=motion.coupled)
-        if key not in self.bases:
-            (q, qd, qdd, _), moved = self.state(key), None if key.coupled is None else key.coupled[1]
-            is_same = moved is not None and not self.springs and self.robot.coupling is None
-            others = self._bases(replace(key, coupled=None)) if is_same else [None] * len(self.joints)
-            self.bases[key] = [
-                basis(self.effects(j, q, qd, qdd)) if known is None or j == moved else known
-                for j, known in zip(self.joints, others, strict=True)
-            ]
-        return self.bases[key]
+    def _effects(self, j: int, setup: Setup) -> JointEffects:
+        """Effects of a coordinate under a set-up; zeros of positions change springs alone, other joints' nothing."""
+        sprung = any(self.robot.coordinate_of(t.joint) == j for t in self.springs)
+        key = _of_effects(setup, None if self.robot.coupling is not None else j, sprung)
+        if (j, key) not in self.bases:
+            self.bases[j, key] = JointEffects.of(self.effects(j, *self.state(key)[:3]))
+        return self.bases[j, key]
 
     def fitted_gains(self) -> dict[int, float]:
         """Scale of each joint's effort that minimises the residual of all joints with refitted masses."""
@@ -552,6 +547,25 @@ def _by_centre(ten: Array) -> Array:
 def _of_motion(setup: Setup) -> Setup:
     """Set-up reduced to the settings that the link regressor depends on."""
     return replace(setup, delay=0.0, drift=0.0, late=None, scales=None, effort_signs=None, effort_order=None)
+
+
+def _of_effects(setup: Setup, joint: int | None, sprung: bool) -> Setup:
+    """Set-up reduced to the settings that the effects of a coordinate depend on; joint: None for coupled motors."""
+    other = setup.coupled is not None and joint is not None and setup.coupled[1] != joint
+    coupled, offsets = None if other else setup.coupled, setup.offsets if sprung else None
+    own = Setup(setup.order, units=setup.units, signs=setup.signs, offsets=offsets, clock=setup.clock, coupled=coupled)
+    if joint is None or own.order is not None or own.coupled is not None:
+        return own
+    return replace(
+        own, units=_only(own.units, joint, 1.0), signs=_only(own.signs, joint, 1.0), offsets=_only(offsets, joint, 0.0)
+    )
+
+
+def _only(values: tuple[float, ...] | None, joint: int, usual: float) -> tuple[float, ...] | None:
+    """Values of a coordinate alone; None where it is the usual one."""
+    if values is None or values[joint] == usual:
+        return None
+    return tuple(value if k == joint else usual for k, value in enumerate(values))
 
 
 def _added(x: Array, to: int, of: int, times: float) -> Array:

@@ -414,7 +414,7 @@ def _bounded(A: Array, b: Array, signed: Array, first: Array) -> tuple[Array, Ar
     n = len(b)
     unit = np.sqrt(np.maximum(np.diag(A), 1e-300))
     A, b = A / np.outer(unit, unit) + JITTER * np.eye(n), b / unit
-    free, x = first | ~signed, np.zeros(n)
+    free, x = np.where(signed, first, True), np.zeros(n)
     fewest, left = n + 1, 3
     for _ in range(PIVOTS):
         f = np.flatnonzero(free)
@@ -439,4 +439,4 @@ def _bounded(A: Array, b: Array, signed: Array, first: Array) -> tuple[Array, Ar
 def _solved(A: Array, b: Array) -> Array:
     """Solution of A x = b for a matrix that is positive definite up to rounding errors."""
     _, x, failed = dposv(A.T, b, lower=1)
-    return np.linalg.solve(A, b) if failed else np.asarray(x).reshape(b.shape)
+    return np.asarray(np.linalg.solve(A, b) if failed else x).reshape(b.shape)
