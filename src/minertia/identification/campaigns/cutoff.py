@@ -148,7 +148,7 @@ def _residual(
     try:
         logs = _filtered(campaign, model, recorded, plan)
         known = {**model.choice.fixed, **campaign.fix}
-        problem = with_fixed(observe(model, logs), known)[0]
+        problem = with_fixed(observe(model, logs, blocks=1), known)[0]
     except MinertiaError:
         return float("inf")
     fit = excited_fit(problem)

@@ -151,12 +151,12 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
     short = [judged_motion(shortened(log)) for log in ready.train]  # friction shows in efforts
     with one_thread():
         model = linear_of(campaign)
-        first = observe(model, short, names=names)
+        first = observe(model, short, names=names, blocks=1)
         reach = reach_of(first)
         wanted = candidates(campaign.robot, reach, memory=campaign.memory)
         superset = linear_model(campaign.robot, wanted, joints=campaign.efforts, method=SETS[campaign.parameters])
         load = load_efforts(model, plain_values(first))
-        seen = with_fixed(observe(superset, short, names=names, load=load), campaign.fix)[0]
+        seen = with_fixed(observe(superset, short, names=names, load=load, blocks=1), campaign.fix)[0]
         groups = prior_groups(seen, prior_values(campaign), campaign.fix)
         return climbed(seen, reach, groups, memory_of(first))
 

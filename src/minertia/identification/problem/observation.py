@@ -259,7 +259,8 @@ def observe(
     """Reduce the motions of logs to R factors; the parallel filter is applied to both sides of the equation.
 
     method: "qr", or "gram" (preconditioned normal equations, faster on long logs).  load(q, qd, qdd): rigid-body
-    torques, for load-dependent friction.
+    torques, for load-dependent friction.  blocks: R factors kept of each log and effort, at most; 1 takes the least
+    time where no folds are needed.
     """
     if not motions:
         raise MinertiaError("there is no log to identify from")

@@ -24,7 +24,7 @@ from minertia.robot.robot import Robot
 
 Places = NDArray[np.intp]
 Make = Callable[[Robot, Sequence[str]], Program]
-MANY = 8192  # samples of a pass from which making a kernel (30 ms) pays: it saves some 3 us on each
+MANY = 4096  # samples of a pass from which making a kernel (20 ms) pays by the second pass: it saves some 3 us on each
 CALL = 800  # samples that a call of NumPy costs as much as, however few it is given
 COMPILED = 2_000_000  # from which a compiler does: 1 to 2 s, and another 0.5 us on each
 REMEMBERED = 8  # kernels that are kept
