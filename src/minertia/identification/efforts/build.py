@@ -180,6 +180,7 @@ def _observed(model: LinearModel, logs: Sequence[EffortLog]) -> Observation:
     names = [log.name for log in logs]
     if not model.choice.needs_load:
         return observe(model, logs, names=names)
-    first = observe(model, logs, names=names, load=lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity)))
+    blank = np.zeros(model.robot.n_velocity)
+    first = observe(model, logs, names=names, load=lambda q, qd, qdd: np.tile(blank, (len(q), 1)), blocks=1)
     samples = sum(log.states or 0 for log in logs) or None
     return observe(model, logs, names=names, load=load_efforts(model, plain_values(first), samples))

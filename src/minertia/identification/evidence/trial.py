@@ -385,10 +385,13 @@ class Trial:
         if key not in self.cleared:
             bases = [self._effects(j, key).Q for j in self.joints]
             Y = np.ascontiguousarray(self._columns(setup).transpose(1, 0, 2)[list(self.joints)])
-            Y -= Y.mean(axis=1, keepdims=True)
-            for own, Q in zip(Y, bases, strict=True):
-                own -= Q @ (Q.T @ own)
-            self.cleared[key] = bases, Y, Y.transpose(0, 2, 1) @ Y
+            products = np.zeros((len(Y), Y.shape[2], Y.shape[2]))
+            for own, G, Q in zip(Y, products, bases, strict=True):
+                shown = np.flatnonzero(own.any(axis=0))  # links beyond the joint
+                part = own[:, shown] - own[:, shown].mean(axis=0)
+                part -= Q @ (Q.T @ part)
+                own[:, shown], G[np.ix_(shown, shown)] = part, part.T @ part
+            self.cleared[key] = bases, Y, products
         return self.cleared[key]
 
     def _effects(self, j: int, setup: Setup) -> JointEffects:
