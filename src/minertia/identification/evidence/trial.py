@@ -137,6 +137,15 @@ class _Track:
 
 
 @dataclass(frozen=True)
+class _Beside:
+    """Basis Q (N, effects) of a joint's effects, and the link columns `shown`, those not zero, without these: Y."""
+
+    Q: Array
+    shown: NDArray[np.intp]
+    Y: Array
+
+
+@dataclass(frozen=True)
 class Trial:
     """Rows of some logs on which set-ups are compared.
 
@@ -150,7 +159,7 @@ class Trial:
     springs: tuple[Term, ...] = ()
     in_newtons: bool = True
     made: dict[Setup, Array] = field(default_factory=dict, repr=False, compare=False)
-    cleared: dict[Setup, tuple[list[Array], Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    cleared: dict[Setup, tuple[list[_Beside], Array]] = field(default_factory=dict, repr=False, compare=False)
     bases: dict[tuple[int, Setup], JointEffects] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -360,38 +369,49 @@ class Trial:
 
     def of_refit(self, setup: Setup = AS_STATED) -> Array:
         """Relative residual of each joint's varying effort with refitted masses."""
-        products = self._products(setup)
-        x = np.append(-fitted(products.sum(axis=0)), 1.0)
-        return np.asarray(np.sqrt(np.maximum(products @ x @ x, 0.0)))
+        weights, rests = self._rests(setup)
+        joints, products = self._beside_effects(setup)
+        whole = np.zeros((products.shape[1] + 1, products.shape[1] + 1))
+        whole[:-1, :-1] = np.tensordot(weights**2, products, 1)
+        for one, weight, rest in zip(joints, weights, rests, strict=True):
+            whole[one.shown, -1] += weight**2 * (rest @ one.Y)
+        x = fitted(whole)
+        left = [np.linalg.norm(rest - one.Y @ x[one.shown]) for one, rest in zip(joints, rests, strict=True)]
+        return np.asarray(weights * left)
 
-    def _products(self, setup: Setup) -> Array:
-        """Gram matrix of each joint's columns and effort, effects projected out, over its varying effort."""
+    def _rests(self, setup: Setup) -> tuple[Array, list[Array]]:
+        """One over each joint's varying effort, zero for a constant one, and its effort without its effects."""
         tau, joints = self.state(setup)[3], list(self.joints)
         sizes = self._sizes(setup, tau)[joints] * np.sqrt(len(tau))
-        bases, Y, squares = self._beside_effects(setup)
-        rest = np.ascontiguousarray((tau - tau.mean(axis=0))[:, joints].T)
-        for own, Q in zip(rest, bases, strict=True):
-            own -= Q @ (Q.T @ own)
-        count = squares.shape[1]
-        G = np.empty((len(joints), count + 1, count + 1))
-        G[:, :count, :count] = squares
-        G[:, :count, count] = G[:, count, :count] = (rest[:, None] @ Y)[:, 0]
-        G[:, count, count] = np.sum(rest**2, axis=1)
-        return G * np.where(sizes > 0, 1 / np.maximum(sizes, 1e-150), 0.0)[:, None, None] ** 2
+        centred = np.ascontiguousarray((tau - tau.mean(axis=0))[:, joints].T)
+        bases = [one.Q for one in self._beside_effects(setup)[0]]
+        weights = np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
+        return weights, [rest - Q @ (Q.T @ rest) for rest, Q in zip(centred, bases, strict=True)]
 
-    def _beside_effects(self, setup: Setup) -> tuple[list[Array], Array, Array]:
-        """A basis of each joint's effects, its link columns without these (joints, N, columns), and their products."""
+    def _products(self) -> Array:
+        """Gram matrix of each joint's columns and effort, effects projected out, over its varying effort."""
+        weights, rests = self._rests(AS_STATED)
+        joints, products = self._beside_effects(AS_STATED)
+        G = np.pad(products, ((0, 0), (0, 1), (0, 1)))
+        for own, one, rest in zip(G, joints, rests, strict=True):
+            own[one.shown, -1] = own[-1, one.shown] = rest @ one.Y
+            own[-1, -1] = rest @ rest
+        return np.asarray(G * weights[:, None, None] ** 2)
+
+    def _beside_effects(self, setup: Setup) -> tuple[list[_Beside], Array]:
+        """Link columns of each joint without its effects, and their Gram matrices (joints, columns, columns)."""
         key = _of_motion(setup)
         if key not in self.cleared:
-            bases = [self._effects(j, key).Q for j in self.joints]
-            Y = np.ascontiguousarray(self._columns(setup).transpose(1, 0, 2)[list(self.joints)])
-            products = np.zeros((len(Y), Y.shape[2], Y.shape[2]))
-            for own, G, Q in zip(Y, products, bases, strict=True):
-                shown = np.flatnonzero(own.any(axis=0))  # links beyond the joint
-                part = own[:, shown] - own[:, shown].mean(axis=0)
-                part -= Q @ (Q.T @ part)
-                own[:, shown], G[np.ix_(shown, shown)] = part, part.T @ part
-            self.cleared[key] = bases, Y, products
+            Y, found = self._columns(setup), []
+            products = np.zeros((len(self.joints), Y.shape[2], Y.shape[2]))
+            for G, j in zip(products, self.joints, strict=True):
+                Q, shown = self._effects(j, key).Q, np.flatnonzero(Y[:, j].any(axis=0))  # links beyond the joint
+                own = Y[:, j, shown]
+                own -= own.mean(axis=0)
+                own -= Q @ (Q.T @ own)
+                G[np.ix_(shown, shown)] = own.T @ own
+                found.append(_Beside(Q, shown, own))
+            self.cleared[key] = found, products
         return self.cleared[key]
 
     def _effects(self, j: int, setup: Setup) -> JointEffects:
@@ -404,7 +424,7 @@ class Trial:
 
     def fitted_gains(self) -> dict[int, float]:
         """Scale of each joint's effort that minimises the residual of all joints with refitted masses."""
-        products, found = self._products(AS_STATED), {}
+        products, found = self._products(), {}
         whole = products.sum(axis=0)
         for j, own in zip(self.joints, products, strict=True):
             if not own[-1, -1] > 0:
@@ -554,6 +574,9 @@ def _of_motion(setup: Setup) -> Setup:
 
 def _of_effects(setup: Setup, joint: int | None, sprung: bool) -> Setup:
     """Set-up reduced to the settings that the effects of a coordinate depend on; joint: None for coupled motors."""
+    is_changed = setup.order or setup.units or setup.signs or setup.coupled or setup.clock != 1
+    if not (is_changed or sprung):
+        return AS_STATED
     other = setup.coupled is not None and joint is not None and setup.coupled[1] != joint
     coupled, offsets = None if other else setup.coupled, setup.offsets if sprung else None
     own = Setup(setup.order, units=setup.units, signs=setup.signs, offsets=offsets, clock=setup.clock, coupled=coupled)
