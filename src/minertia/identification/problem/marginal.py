@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv, dpotrf, dpotri
 from scipy.special import ndtr
 
@@ -23,6 +24,8 @@ from minertia.io.arrays import Array
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import LINK_SYMBOLS
 
+Places = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 START = 0.1  # factor of effects: part of the effort
 USUAL_ERROR = 0.25  # relative error of masses and inertias of a file
 BELIEF = 4.0  # directions that the data would have to determine to be believed as much
@@ -83,6 +86,7 @@ class MarginalLikelihood:
     def __init__(self, problem: Observation, groups: Groups, memory: float) -> None:
         self.rows, self.memory, self.groups = float(problem.samples), max(memory, 1.0), groups
         self.last: tuple[object, Array, Array] | None = None
+        self.mixed: tuple[bytes, Array, float] | None = None
         R = problem.totals
         self.normal = np.einsum("eki,ekj->eij", R, R)
         self.K = problem.model.K[list(problem.keep)]
@@ -129,7 +133,7 @@ class MarginalLikelihood:
         """What another column would change in a posterior with the columns `use`."""
         own = np.flatnonzero(use & self.live)
         H, V = self._weights(at.factors, at.sigma**2)
-        prior = _Prior.of(V, own, self.single)
+        prior = self._prior(V, own)
         C, _ = _inverse(prior.added_to(H[np.ix_(own, own)]), JITTER)
         units = np.sqrt(self._squares(dict.fromkeys(at.factors, 1.0)))
         return Addition(own.tolist(), H, C, at.beta, units, self.signed)
@@ -137,7 +141,7 @@ class MarginalLikelihood:
     def _deviations(self, factors: Mapping[str, float], other: float) -> Array:
         """Factor of each standard parameter; other: that of groups without one."""
         each = [factors.get(name, other) for name in self.names]
-        return np.array([*each, 0.0])[self.group]
+        return np.asarray(np.array([*each, 0.0])[self.group])
 
     def _squares(self, factors: Mapping[str, float]) -> Array:
         """Prior variance of each column; zero for groups without a factor."""
@@ -161,13 +165,13 @@ class MarginalLikelihood:
         """Posterior with the columns `use`; is_full: whether more than its likelihood is wanted."""
         own = np.flatnonzero(use & self.live)
         H, V = self._weights(factors, sigma2)
-        prior, target = _Prior.of(V, own, self.single), self.target[own]
+        prior, target = self._prior(V, own), self.target[own]
         A, b = prior.added_to(H[np.ix_(own, own)]), H[own, -1] + prior.times(target)
         x, free = _bounded(A, b, self.signed[own], ~self.held[own])
-        self.held[own] = ~free
+        self.held[own] = np.logical_not(free)
         f = own[free]
         if not free.all():
-            prior, target = _Prior.of(V, f, self.single), self.target[f]
+            prior, target = self._prior(V, f), self.target[f]
             A = prior.added_to(H[np.ix_(f, f)])
         C, half = _inverse(A, JITTER, is_wanted=is_full)
         beta = np.zeros(len(use))
@@ -188,8 +192,21 @@ class MarginalLikelihood:
         key = (tuple(factors.items()), sigma2.tobytes())
         if self.last is None or self.last[0] != key:
             root = self.root * self._deviations(factors, 1.0)
+            self.mixed = None
             self.last = key, np.tensordot(1 / (sigma2 * self.memory), self.normal, 1), root @ root.T
         return self.last[1:]
+
+    def _prior(self, V: Array, columns: Places) -> _Prior:
+        """Precision of the prior of some columns, from the covariance of all; the matrix of the last ones is kept."""
+        single = self.single[columns]
+        alone, mixed = np.flatnonzero(single), np.flatnonzero(~single)
+        key = columns[mixed].tobytes()
+        if self.mixed is None or self.mixed[0] != key:
+            matrix, _ = _inverse(V[np.ix_(columns[mixed], columns[mixed])], FILE_JITTER)
+            self.mixed = key, matrix, _inverse(matrix, JITTER, is_wanted=False)[1]
+        numbers = 1 / (V[columns[alone], columns[alone]] * (1 + FILE_JITTER))
+        half = self.mixed[2] + 0.5 * float(np.sum(np.log(numbers * (1 + JITTER))))
+        return _Prior(alone, mixed, numbers, self.mixed[1], half)
 
     def _rest(self, beta: Array) -> Array:
         """Sum of squares of the residual of each effort."""
@@ -231,20 +248,11 @@ class _Prior:
     single, mixed: these columns, among them.  half: half the logarithm of its determinant.
     """
 
-    single: Array
-    mixed: Array
+    single: Places
+    mixed: Places
     numbers: Array
     matrix: Array
     half: float
-
-    @classmethod
-    def of(cls, V: Array, columns: Array, single: Array) -> _Prior:
-        """Inverse of the covariance V of some columns; single: which of all columns share no parameter."""
-        alone, mixed = np.flatnonzero(single[columns]), np.flatnonzero(~single[columns])
-        numbers = 1 / (V[columns[alone], columns[alone]] * (1 + FILE_JITTER))
-        matrix, _ = _inverse(V[np.ix_(columns[mixed], columns[mixed])], FILE_JITTER)
-        _, half = _inverse(matrix, JITTER, is_wanted=False)
-        return cls(alone, mixed, numbers, matrix, half + 0.5 * float(np.sum(np.log(numbers * (1 + JITTER)))))
 
     def added_to(self, A: Array) -> Array:
         """A plus this precision, in place."""
@@ -319,7 +327,7 @@ class _Iterate:
     """Posterior with what the update of the factors needs: free columns, prior, covariance, gradient of the prior."""
 
     found: Marginal
-    columns: Array
+    columns: Places
     prior: _Prior
     C: Array
     pull: Array
@@ -406,7 +414,7 @@ def _inverse(A: Array, jitter: float, *, is_wanted: bool = True) -> tuple[Array,
     return np.asarray(inverse / units), logarithm
 
 
-def _bounded(A: Array, b: Array, signed: Array, first: Array) -> tuple[Array, Array]:
+def _bounded(A: Array, b: Array, signed: Mask, first: Mask) -> tuple[Array, Mask]:
     """Minimum of x'Ax / 2 - b'x with x >= 0 where `signed`, and which entries are not held at zero.
 
     Block principal pivoting (Portugal, Judice, Vicente 1994).  first: entries that are not held at first.

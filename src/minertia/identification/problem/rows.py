@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from minertia.identification.logs.recording import Passes
-from minertia.identification.problem.linear import LinearModel, Places, Presliding, combined_columns
+from minertia.identification.problem.linear import LinearModel, Presliding, combined_columns
 from minertia.identification.problem.path import presliding_of
-from minertia.identification.problem.regressor import momentum_columns, power_columns
+from minertia.identification.problem.regressor import Places, momentum_columns, power_columns
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length, rate_of_change
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, ShapeError
