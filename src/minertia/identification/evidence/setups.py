@@ -17,6 +17,7 @@ from minertia.identification.evidence.proposals import CHECKS, Proposal
 from minertia.identification.evidence.remainders import root_mean_square
 from minertia.identification.evidence.trial import AS_STATED, Left, Setup, Trial
 
+SAME = 1e-9  # relative difference of residuals that rounding errors explain
 # told by masses fitted anew: the file's are too far off
 OF_FITS = ("gain", "ratio", "drift", "late", "coupling", "lengths", "pace")
 
@@ -112,12 +113,17 @@ def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal |
     if not proposals:
         return None
     left = _measured(trial, proposals, by_refit)
-    first = int(np.argmin(left))
+    first = _smallest(left)
     finer = [proposal for proposal in proposals[first].nearby() if trial.can_be(proposal.setup)]
     between = _measured(trial, finer, by_refit)
     if not finer or at.PLAIN * min(between) >= left[first]:
         return proposals[first]
-    return finer[int(np.argmin(between))]
+    return finer[_smallest(between)]
+
+
+def _smallest(left: list[float]) -> int:
+    """Index of the smallest residual, the first of those that differ by rounding errors only."""
+    return int(np.argmax(np.array(left) <= (1 + SAME) * min(left)))
 
 
 def _measured(trial: Trial, proposals: list[Proposal], by_refit: bool) -> list[float]:

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -167,9 +166,9 @@ class LinearModel:
             Y = self.columns(*state, load, temperature=temperature, presliding=presliding, samples=samples)
             return np.asarray(Y @ beta)
         rows, columns, links = self._link_entries(state, samples)
-        found, ends = np.empty((len(links), len(self.rows))), np.searchsorted(rows, np.arange(len(self.rows) + 1))
-        for row, (first, end) in enumerate(pairwise(ends.tolist())):  # entries stand row by row
-            found[:, row] = links[:, first:end] @ beta[columns[first:end]]
+        weights = np.zeros((len(rows), len(self.rows)))
+        weights[np.arange(len(rows)), rows] = beta[columns]
+        found = np.asarray(links @ weights)
         value = {self.standard[c]: float(beta[k]) for k, c in enumerate(self.kept)}
         wanted = [t for t in self.choice.terms if value.get(t.name)]
         for name, row, effort in _term_efforts(self, wanted, state, load, temperature, presliding):

@@ -196,7 +196,7 @@ class MarginalLikelihood:
             self.last = key, np.tensordot(1 / (sigma2 * self.memory), self.normal, 1), root @ root.T
         return self.last[1:]
 
-    def _prior(self, V: Array, columns: Places) -> _Prior:
+    def _prior(self, V: Array, columns: Places) -> _PriorPrecision:
         """Precision of the prior of some columns, from the covariance of all; the matrix of the last ones is kept."""
         single = self.single[columns]
         alone, mixed = np.flatnonzero(single), np.flatnonzero(~single)
@@ -206,7 +206,7 @@ class MarginalLikelihood:
             self.mixed = key, matrix, _inverse(matrix, JITTER, is_wanted=False)[1]
         numbers = 1 / (V[columns[alone], columns[alone]] * (1 + FILE_JITTER))
         half = self.mixed[2] + 0.5 * float(np.sum(np.log(numbers * (1 + JITTER))))
-        return _Prior(alone, mixed, numbers, self.mixed[1], half)
+        return _PriorPrecision(alone, mixed, numbers, self.mixed[1], half)
 
     def _rest(self, beta: Array) -> Array:
         """Sum of squares of the residual of each effort."""
@@ -242,7 +242,7 @@ class MarginalLikelihood:
 
 
 @dataclass(frozen=True)
-class _Prior:
+class _PriorPrecision:
     """Precision of the prior of some columns: a number for those that share no parameter, a matrix for the others.
 
     single, mixed: these columns, among them.  half: half the logarithm of its determinant.
@@ -328,7 +328,7 @@ class _Iterate:
 
     found: Marginal
     columns: Places
-    prior: _Prior
+    prior: _PriorPrecision
     C: Array
     pull: Array
     rest: Array
