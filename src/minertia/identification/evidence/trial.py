@@ -288,11 +288,15 @@ class Trial:
         return self.effects(j, self.q, self.qd, self.qdd)
 
     @cached_property
+    def sprung(self) -> frozenset[int]:
+        """Coordinates with springs."""
+        return frozenset(self.robot.coordinate_of(t.joint) for t in self.springs)
+
+    @cached_property
     def slides(self) -> dict[int, Slide]:
         """Prismatic joints along which the file's weight is constant; none if a spring may support it."""
-        sprung = {self.robot.coordinate_of(t.joint) for t in self.springs}
         kinds = {j: self.robot.joints[self.robot.independent[j]].kind for j in self.joints}
-        own = [j for j, kind in kinds.items() if kind == "prismatic" and j not in sprung]
+        own = [j for j, kind in kinds.items() if kind == "prismatic" and j not in self.sprung]
         if not own or not any(self.robot.gravity):
             return {}
         along, g = self._under_gravity(), np.array(self.robot.gravity)
@@ -416,8 +420,7 @@ class Trial:
 
     def _effects(self, j: int, setup: Setup) -> JointEffects:
         """Effects of a coordinate under a set-up; zeros of positions change springs alone, other joints' nothing."""
-        sprung = any(self.robot.coordinate_of(t.joint) == j for t in self.springs)
-        key = _of_effects(setup, None if self.robot.coupling is not None else j, sprung)
+        key = _of_effects(setup, None if self.robot.coupling is not None else j, j in self.sprung)
         if (j, key) not in self.bases:
             self.bases[j, key] = JointEffects.of(self.effects(j, *self.state(key)[:3]))
         return self.bases[j, key]
