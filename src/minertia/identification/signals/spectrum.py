@@ -57,7 +57,7 @@ _known: dict[tuple[object, ...], Any] = {}  # by function, positions and rate
 
 def _once(function: Callable[[Array, float], Result], q: Array, rate_hz: float) -> Result:
     """Result of a function of positions (N, joints), which audits, filter and evaluation of a log all ask for."""
-    key = function.__name__, q.shape, blake2b(np.ascontiguousarray(q)).digest(), rate_hz
+    key = function.__name__, q.shape, blake2b(q.tobytes()).digest(), rate_hz
     if key not in _known:
         if len(_known) >= REMEMBERED:
             _known.clear()
