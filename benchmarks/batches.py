@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -51,14 +51,14 @@ def kernels(name: str, which: str) -> tuple[BatchKernel, BatchKernel]:
         )
 
 
-def rows() -> Iterator[Row]:
-    for name in ARMS:
+def rows(arms: Sequence[str] = ARMS, wanted: Sequence[str] | None = None) -> Iterator[Row]:
+    for name in arms:
         state = peers.states(name, N)
         few = tuple(s[:N_CPP] for s in state)
         n = peers.arm(name).n
         out, tau = np.empty((N, n)), np.empty((N_CPP, n))
         reference = _better(name, few, tau)
-        for which in paths():
+        for which in paths() if wanted is None else wanted:
             torques, regressor = kernels(name, which)
             count = N if which != "numpy" else N_CPP
             arrays = [s[:count] for s in state]

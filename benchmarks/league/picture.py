@@ -39,7 +39,8 @@ def bars(title: str, entries: Sequence[Bar], measure: str) -> str | None:
         colour = STATED if bar.is_stated else OURS if bar.is_ours else OTHERS
         parts.append(f"<text x='{LEFT - 8}' y='{y + BAR - 3}' text-anchor='end'>{escape(bar.label)}</text>")
         parts.append(f"<rect x='{LEFT}' y='{y}' width='{length:.1f}' height='{BAR - 2}' fill='{colour}'/>")
-        parts.append(f"<text x='{LEFT + length + 5:.1f}' y='{y + BAR - 3}'>{bar.value:.3g}</text>")
+        told = f"{bar.value:.0f}" if 1e3 <= bar.value < 1e6 else f"{bar.value:.3g}"
+        parts.append(f"<text x='{LEFT + length + 5:.1f}' y='{y + BAR - 3}'>{told}</text>")
         y += BAR + GAP
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {y}' width='{WIDTH}' height='{y}' role='img' "

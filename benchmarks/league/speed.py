@@ -12,7 +12,8 @@ from benchmarks.league.environments import ROOT, Unavailable, packages_of, run
 from benchmarks.league.rows import OURS, Row
 
 LIMIT = 1200  # s: Pinocchio's headers take minutes to compile
-VERSIONS = {"CasADi C": "CasADi 3.8.2", "pin.rnea": "Pinocchio 4.1.0, Python"}
+VERSIONS = {"CasADi C": "CasADi 3.8.2"}
+PYTHON = "Pinocchio 4.1.0, Python"
 CPP = "Pinocchio C++"
 
 
@@ -48,7 +49,8 @@ def _measured(found: list[Any]) -> Iterator[Row]:
         for own, peer, _, seconds in found:
             if own == program:
                 figures = {"time [ns]": 1e9 * seconds, "times ours": seconds / ours}
-                yield Row(program, VERSIONS.get(peer, peer), "Panda", figures, "same process, in turns")
+                who = PYTHON if peer.startswith("pin.") else VERSIONS.get(peer, peer)
+                yield Row(program, who, "Panda", figures, "same process, in turns")
 
 
 def _stored() -> Iterator[Row]:

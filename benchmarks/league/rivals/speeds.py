@@ -9,17 +9,18 @@ import contextlib
 import json
 import sys
 
-from benchmarks import one_call, peers, single_sample
+from benchmarks import batches, one_call, peers, single_sample
 from benchmarks.measure import Row
 
 ARM = "panda"
-TASKS = tuple(task for task in single_sample.TASKS if task.program in ("inverse_dynamics", "forward_dynamics"))
+TASKS = single_sample.TASKS
 
 
 def main() -> list[tuple[str, str, float, float]]:
     """(program, peer, seconds of ours, seconds of the peer); the faster build of either counts."""
     found: dict[tuple[str, str], Row] = {}
-    for row in (*single_sample.rows((ARM,), TASKS), *one_call._rows(ARM, TASKS[0])):
+    many = batches.rows((ARM,), [which for which in batches.paths() if which.startswith("compiled")])
+    for row in (*single_sample.rows((ARM,), TASKS), *one_call._rows(ARM, TASKS[0]), *many):
         key = row.subject.partition(f", {ARM}")[0], row.peer_name.partition(" (")[0]
         if row.peer is not None and (key not in found or row.ours < found[key].ours):
             found[key] = row
