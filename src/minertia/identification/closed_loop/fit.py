@@ -50,7 +50,7 @@ SOFTER = 0.1  # of a compliance that is left at least by one step: at a rigid jo
 HUBER = 1.345  # deviations up to which Huber's loss is a square: 95 % as efficient for normal residuals
 NORMAL_MEDIAN = 0.6745  # of the absolute value of a normal variable
 NARROWER = 0.9  # of the widths of Huber's loss: what is left of them by another fit
-FEW = 10  # iterations from each of several starts
+FEW = 10  # iterations from each of several starts, or from values of nearly the same logs
 LOOKS = 5  # for stretches in which something else pushed the robot
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"IA": 0.01, "FV": 0.1, "FC": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0, "speed": 5.0, "share": 0.5}
@@ -532,10 +532,10 @@ def reached(
     *,
     deviations: bool = True,
 ) -> Reached:
-    """Values near the best ones, from theta or from the control law's: no value would move by a deviation."""
+    """Values near the best ones, from theta or from the control law's: no value would move by more than `MOVED`."""
     with one_thread():
         fit = _OutputError(model, logs, tell)
-        fit.close, fit.expected = 1.0, 1
+        fit.close, fit.expected = MOVED, 1
         point = fit._settled(fit._start(tuple(steps), theta), steps)
         deviation = fit._proposed(point, 0.0)[1] * fit._inflation(point) if deviations else np.full(fit.total, np.nan)
         own = slice(model.count)

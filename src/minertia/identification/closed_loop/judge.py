@@ -12,7 +12,7 @@ from minertia.codegen.rollout.effects import SIMULATED
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.carrying import is_weightless
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
-from minertia.identification.closed_loop.fit import MOVED, coarse_steps, moved, output_error
+from minertia.identification.closed_loop.fit import FEW, MOVED, coarse_steps, moved, output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
@@ -170,7 +170,7 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float, tell: Tell = silen
             return None
         rest, last, steps = [log.part(0, cut)], log.part(cut, len(log.q)), fit.steps
     steps = _coarser(steps, rest)  # values and residual of one step: its bias is in neither
-    again = moved(fit.model, rest, fit.theta, steps, close=MOVED, tell=tell)
+    again = moved(fit.model, rest, fit.theta, steps, FEW, close=MOVED, tell=tell)
     return position_residuals(fit.model, again.theta[: fit.model.count], last, max(h, rest[0].period / steps[0]))
 
 
