@@ -194,3 +194,12 @@ def test_a_motion_that_runs_away_is_told_and_not_raised() -> None:
     given = task(links=True)
     broken = replace(given, values=replace(given.values, links=-5 * given.values.links))
     assert kernel.run(broken) is None
+
+
+def test_friction_reads_the_load_of_the_step_itself() -> None:
+    """With the load of the step before, the error were of first order in the step and 13 mrad here."""
+    kernel = LoopKernel(ARM, (0, 1), LINKS, effects=AT)
+    plain = {"FC": 0.5, "FS": 0.0, "FCQ": 0.0, "ki": 0.0, "FCL": 0.8}
+    coarse, fine = (kernel.run(task(h, links=True, **plain)) for h in (2e-3, 1.25e-4))
+    assert coarse is not None and fine is not None
+    assert np.abs(coarse[0] - fine[0]).max() < 2e-3

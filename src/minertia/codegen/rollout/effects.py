@@ -1,8 +1,8 @@
 """Joint effects at the coordinates of a simulated group, generated from the table of effects (`robot.effects`).
 
 Smooth effects are efforts integrated implicitly, at the midpoint of a step; dry friction gives bounds, evaluated at
-its start; an effect of the acceleration adds to the mass matrix.  Values and constants are inputs, so that groups with
-the same effects at the same coordinates share one compiled function.
+its start with the load of the step itself; an effect of the acceleration adds to the mass matrix.  Values and
+constants are inputs, so that groups with the same effects at the same coordinates share one compiled function.
 """
 
 from __future__ import annotations
@@ -80,11 +80,12 @@ class EffectPrograms:
     """Programs of a group's effects.
 
     efforts: program for the efforts of smooth effects with their derivatives with respect to position and
-    velocity, for additions to the mass matrix, and for friction bounds forwards and backwards, n each.  Its
-    inputs are q, qd, load at the start of a step (n each), at and rate at its midpoint, values e and
-    constants c.  slopes: program for the derivatives of friction with respect to q, qd and load (n each),
-    and for the effort of each effect with value 1; its inputs are the same, accelerations and directions of
-    sliding.  is_linear: whether all smooth efforts are linear in the motion.
+    velocity, for additions to the mass matrix, for friction bounds forwards and backwards, and for their
+    derivatives with respect to the load, n each.  Its inputs are q and qd at the start of a step, its load
+    (n each), at and rate at its midpoint, values e and constants c.  slopes: program for the derivatives of
+    friction with respect to q, qd and load (n each), and for the effort of each effect with value 1; its
+    inputs are the same, accelerations and directions of sliding.  is_linear: whether all smooth efforts are
+    linear in the motion.
     """
 
     efforts: Program
@@ -100,9 +101,10 @@ def effect_programs(n: int, effects: tuple[tuple[str, int], ...]) -> EffectProgr
     by = [smooth.slopes(total, (smooth.at[j], smooth.rate[j])) for j, total in enumerate(totals)]
     inertia = [smooth.total(j, smooth.inertia) for j in range(n)]
     bounds = [[smooth.total(j, smooth.dry(way)) for j in range(n)] for way in (1, -1)]
-    down = [neg(bound) for bound in bounds[1]]
-    outputs = [*totals, *(b[0] for b in by), *(b[1] for b in by), *inertia, *bounds[0], *down]
-    names = ("effort", "by_q", "by_qd", "inertia", "up", "down")
+    bounds[1] = [neg(bound) for bound in bounds[1]]
+    by_load = [smooth.slopes(bound, [smooth.load[j]])[0] for way in bounds for j, bound in enumerate(way)]
+    outputs = [*totals, *(b[0] for b in by), *(b[1] for b in by), *inertia, *bounds[0], *bounds[1], *by_load]
+    names = ("effort", "by_q", "by_qd", "inertia", "up", "down", "up_by_load", "down_by_load")
     efforts = smooth.program("loop_effects", [Port(name, (n,)) for name in names], outputs)
     curves = [smooth.slopes(s, (smooth.at[j], smooth.rate[j])) for j, pair in enumerate(by) for s in pair]
     is_linear = not any(isinstance(c, Expr) and c.value != 0 for curve in curves for c in curve)

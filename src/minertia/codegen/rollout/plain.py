@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor
 
 from minertia.codegen.rollout.effects import GroupEffects
 from minertia.codegen.rollout.task import Rollout
 from minertia.io.arrays import Array
 
 SWEEPS = 4000
+TURNS = 8  # of the sets of joints that stick and slide: most steps that change them change one
 PASSES = 50  # of efforts that are not linear in the motion
 SETTLED = 1e-13  # of the largest friction or of velocities: what Gauss-Seidel or a pass may still change
 APART = 1e-9  # of the velocities, from which two passes tell a slope
@@ -31,6 +32,30 @@ class Diverged(Exception):
     """The simulation diverged."""
 
 
+@dataclass(frozen=True)
+class _Bounds:
+    """Largest friction against forward and backward motion at a load, and its derivatives with respect to the load.
+
+    M, b: the load is b + M dv / h.
+    """
+
+    up: Array
+    down: Array
+    by_up: Array
+    by_down: Array
+    load: Array
+    M: Array
+    b: Array
+
+    def by_load(self, slide: NDArray[np.int64]) -> Array:
+        """Derivatives of the friction efforts of sliding joints with respect to their loads."""
+        return np.where(slide > 0, self.by_up, np.where(slide < 0, -self.by_down, 0.0))
+
+    def at(self, load: Array) -> tuple[Array, Array]:
+        """Bounds at another load, as foreseen by their derivatives."""
+        return self.up + self.by_up * (load - self.load), self.down + self.by_down * (load - self.load)
+
+
 @dataclass
 class _Friction:
     """Dry friction over successive steps: stuck joints, and sliding directions of the others."""
@@ -39,16 +64,19 @@ class _Friction:
     f: Array
     dv: Array = field(default_factory=lambda: np.zeros(0))
 
-    def step(self, A: Array, r: Array, v: Array, bounds: tuple[Array, Array], h: float) -> None:
-        """Solve A dv = r + h f for f and dv: with the active set of the previous step, else projected Gauss-Seidel.
+    def step(self, A: Array, r: Array, v: Array, bounds: _Bounds, h: float) -> None:
+        """Solve A dv = r + h f for f and dv.
 
-        bounds: largest friction against forward and backward motion.
+        With the active set of the previous step, else with those it turns to, else by projected Gauss-Seidel.
         """
-        up, down = bounds
+        up, down = bounds.up, bounds.down
         rubs, none = (up > 0) | (down > 0), np.where(v < 0, -1, 1)  # none: how joints without friction slide
         self.slide[~rubs] = none[~rubs]
-        if self._attempt(A, r, v, bounds, h):
-            return
+        for _ in range(TURNS):
+            turns = self._attempt(A, r, v, bounds, h)
+            if np.array_equal(turns, self.slide):
+                return
+            self.slide[:] = turns
         W = h * np.linalg.inv(A)
         f = np.clip(self.f, -up, down)
         w = v + np.linalg.solve(A, r + h * f)
@@ -62,32 +90,35 @@ class _Friction:
             if is_done or sweep % 8 == 7:
                 stuck = (-up < f) & (f < down)
                 self.slide[:] = np.where(rubs, np.where(stuck, 0, np.where(f >= down, -1, 1)), none)
-                if self._attempt(A, r, v, bounds, h) or is_done:
+                if np.array_equal(self._attempt(A, r, v, bounds, h), self.slide) or is_done:
                     return
 
-    def _attempt(self, A: Array, r: Array, v: Array, bounds: tuple[Array, Array], h: float) -> bool:
-        """Solve the step with these joints stuck; return whether it satisfies the friction conditions."""
-        free, stuck, (up, down) = self.slide != 0, self.slide == 0, bounds
+    def _attempt(self, A: Array, r: Array, v: Array, bounds: _Bounds, h: float) -> NDArray[np.int64]:
+        """Solve the step with these joints stuck; return what each joint does then: the same, where it is right."""
+        free, stuck, by = self.slide != 0, self.slide == 0, bounds.by_load(self.slide)
+        P = A + by[:, None] * bounds.M
         self.dv = -v
-        self.f = np.where(self.slide > 0, -up, np.where(free, down, 0.0))
+        self.f = np.where(self.slide > 0, -bounds.up, np.where(free, bounds.down, 0.0)) - by * (bounds.b - bounds.load)
         try:
-            known = (r + h * self.f - A[:, stuck] @ self.dv[stuck])[free]
-            self.dv[free] = cho_solve(cho_factor(A[np.ix_(free, free)]), known) if free.any() else known
+            cho_factor(A)  # of a mass matrix alone
+            known = (r + h * self.f - P[:, stuck] @ self.dv[stuck])[free]
+            self.dv[free] = np.linalg.solve(P[np.ix_(free, free)], known) if free.any() else known
         except (LinAlgError, ValueError):
             raise Diverged from None
         if not np.isfinite(self.dv).all():
             raise Diverged
         self.f[stuck] = ((A @ self.dv - r) / h)[stuck]
-        turned = free & ((up > 0) | (down > 0)) & ((v + self.dv) * self.slide < 0)
-        held = (-up * (1 + 1e-12) <= self.f) & (self.f <= down * (1 + 1e-12))
-        return not turned.any() and bool(np.all(held[stuck]))
+        up, down = bounds.at(bounds.b + bounds.M @ self.dv / h)
+        turned = ((bounds.up > 0) | (bounds.down > 0)) & ((v + self.dv) * self.slide < 0)
+        breaks = np.where(self.f < -up * (1 + 1e-12), 1, np.where(self.f > down * (1 + 1e-12), -1, 0))
+        return np.where(stuck, breaks, np.where(turned, 0, self.slide))
 
 
 class _Effects:
     """Effects of a group: their functions, and their values at the last evaluation, each (n,).
 
     effort, by_q, by_qd: smooth efforts at the midpoint of the step and their derivatives; inertia; bounds of friction
-    forwards and backwards, and whether there is any.
+    forwards and backwards, whether there is any, and derivatives of the bounds with respect to the load.
     """
 
     def __init__(self, of: GroupEffects, values: Array, functions: Sequence[Effects]) -> None:
@@ -96,14 +127,17 @@ class _Effects:
         self.given = (values, constants) if len(constants) else (values,)
         self.is_linear = of.programs.is_linear
         self.effort, self.by_q, self.by_qd, self.inertia, self.up, self.down = (np.zeros(of.n) for _ in range(6))
+        self.by_up, self.by_down = np.zeros(of.n), np.zeros(of.n)
         self.rubs = np.ones(of.n, bool), np.ones(of.n, bool)
 
     def at(self, start: tuple[Array, Array, Array], place: Array, rate: Array) -> None:
         """Evaluate at the start of a step (position, velocity, load) and at the midpoint (position, velocity)."""
         if not self.of.all:
             return
-        self.effort, self.by_q, self.by_qd, self.inertia, up, down = self.functions[0](*start, place, rate, *self.given)
+        found = self.functions[0](*start, place, rate, *self.given)
+        self.effort, self.by_q, self.by_qd, self.inertia, up, down, by_up, by_down = found
         self.rubs = up >= 0, down >= 0  # friction that falls below zero, with the position, is none there
+        self.by_up, self.by_down = by_up * self.rubs[0], by_down * self.rubs[1]
         self.up, self.down = np.maximum(up, 0.0), np.maximum(down, 0.0)
 
     def carried(self, *inputs: Array) -> tuple[Array, Array, Array, Array]:
@@ -198,7 +232,7 @@ class PlainLoop:
         r -= h * S.T @ (self.stiff * (S @ self.qm - x.springs.rest) + damp * (S @ self.v))
         A += S.T @ ((h * self.end * damp + self.quarter * h * h * self.stiff)[:, None] * S)
         self._foresee(held, gd, b)
-        A = self._solve(A, r)
+        A = self._solve(A, r, D, b)
         dv = self.friction.dv
         a, slope = dv / h, self.v + self.mid * dv
         tau = held - gp * self.quarter * h * dv - gd * slope
@@ -251,25 +285,39 @@ class PlainLoop:
         if is_driven:
             self.load = self._gear(self.motor, b)[0]
 
-    def _solve(self, A: Array, r: Array) -> Array:
+    def _solve(self, A: Array, r: Array, D: Array, b: Array) -> Array:
         """Solve the linear system of one implicit step; A includes derivatives of the effects at the step's end."""
-        e, h, start = self.effects, self.task.h, (self.qm, self.rate, self.load)
+        e, h = self.effects, self.task.h
+        reads_load = bool(e.of.read_load.any()) and self.task.values.share is None
         x, last = np.zeros_like(self.v), (np.zeros_like(self.v), np.zeros_like(self.v))
         for tried in range(PASSES + 1):
-            e.at(start, *self._middle(x))
+            e.at((self.qm, self.rate, self.load), *self._middle(x))
+            if tried and e.is_linear and not self._is_bent():
+                break
             steep, moves = self._steep(), np.abs(x - last[0]) > APART * (1 + np.abs(self.v))
-            if tried and moves.any():  # efforts that bend: never beyond
+            if tried and not e.is_linear and moves.any():  # efforts that bend: never beyond
                 chord = (e.effort - last[1]) / np.where(moves, x - last[0], 1.0)
                 steep = np.where(moves, np.maximum(steep, chord), steep)
             whole, last = A + np.diag(e.inertia + h * steep), (x, e.effort)
-            self.friction.step(whole, r - h * (e.effort - steep * x), self.v, (e.up, e.down), h)
+            by_up, by_down = e.by_up * reads_load, e.by_down * reads_load
+            self.bounds = _Bounds(e.up, e.down, by_up, by_down, self.load, D + np.diag(e.inertia), b)
+            self.friction.step(whole, r - h * (e.effort - steep * x), self.v, self.bounds, h)
             moved, x = np.abs(self.friction.dv - x).max(), self.friction.dv
-            if e.is_linear or moved <= SETTLED * (1 + (np.abs(self.v) + np.abs(x)).max()):
+            if reads_load:
+                self.load = b + self.bounds.M @ x / h
+            is_known = e.is_linear and not reads_load
+            if is_known or moved <= SETTLED * (1 + (np.abs(self.v) + np.abs(x)).max()):
                 break
         if e.is_linear:
             return whole
-        e.at(start, *self._middle(x))
+        e.at((self.qm, self.rate, self.load), *self._middle(x))
         return np.asarray(A + np.diag(e.inertia + h * self._steep()))
+
+    def _is_bent(self) -> bool:
+        """Whether the bounds of friction at the load of the last pass are others than that pass foresaw."""
+        up, down = self.bounds.at(self.load)
+        least = SETTLED * (1 + np.abs(self.load))
+        return bool(np.any((np.abs(self.effects.up - up) > least) | (np.abs(self.effects.down - down) > least)))
 
     def _middle(self, dv: Array) -> tuple[Array, Array]:
         """Position and velocity at which smooth effects are evaluated in a step."""
@@ -309,9 +357,13 @@ class PlainLoop:
         if x.share is not None:
             self.Sl = self._by_gear(k, law, rates, self._by_links(vm, np.zeros_like(a), T1), rigid[1], T1)
         R = by_place * T1 + by_rate * rates + (s * gd + e.by_qd)[:, None] * self.Sv - g3[:, None] * self.Sz
+        shapes = self._by_effects(rubbing[3])
+        if x.share is None:  # friction of the load of the step itself
+            A = A + np.diagflat(by_load) @ (rigid[0] + np.diag(e.inertia))
+            self.Sl = links + self._by_effects(rubbing[3] * e.of.are_inertia)
         R = h * (self._old(self.St, k) - links - R - by_load * self.Sl + s * self._by_far(T1))
         R += h * (tau * self.lost_by["error"])[:, None] * T1[self.seen]
-        R += h * (self._by_springs(T1) - self._by_effects(rubbing[3]))
+        R += h * (self._by_springs(T1) - shapes)
         effort = np.zeros_like(R)  # of the law itself
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
@@ -324,7 +376,7 @@ class PlainLoop:
         stuck, free = slide == 0, slide != 0
         R[stuck] = -self.Sv[stuck]
         if free.any():
-            R[free] = cho_solve(cho_factor(A[np.ix_(free, free)]), R[free] - A[np.ix_(free, stuck)] @ R[stuck])
+            R[free] = np.linalg.solve(A[np.ix_(free, free)], R[free] - A[np.ix_(free, stuck)] @ R[stuck])
         motor = (
             effort
             + self._by_far(T1)
@@ -332,9 +384,6 @@ class PlainLoop:
             - gd[:, None] * (self.Sv + self.mid * R)
             + np.where(sat, 0.0, x.ki)[:, None] * self.Sz
         )
-        if x.share is None:
-            whole = rigid[0] + np.diag(e.inertia)
-            self.Sl = links + whole @ R / h + self._by_effects(rubbing[3] * e.of.are_inertia)
         if self.ring:
             self.St[k % self.ring] = motor
         opened = np.where(sat, 0.0, h)[:, None]

@@ -16,6 +16,8 @@
    divides efforts by 1 + sag kp duty^2.  Friction reads the load of the gear, share of the
    motor's effort and the rest of what the links ask for, bent by curve times its square; load and velocity are those
    foreseen for the middle of the step, which keeps it of second order.
+   Elsewhere friction reads the load of the step itself, b + (D + J) dv / h, so that bounds and motion are solved for
+   together: with the load of the step before they would be of first order, and swing from step to step.
    The robot's own terms come from two functions that are generated for it. */
 
 #include <math.h>
@@ -55,40 +57,39 @@ typedef struct {
 
 #define MOST 64
 #define SWEEPS 4000
+#define TURNS 8        /* of the sets of joints that stick and slide: most steps that change them change one */
 #define PASSES 50      /* of efforts that are not linear in the motion */
 #define SETTLED 1e-13  /* of the velocities: what a pass may still change */
 #define APART 1e-9     /* of the velocities, from which two passes tell a slope */
-#define WIDE 16
+#define WIDE 8
+#define FADED 1e-9     /* of what they began with: derivatives by the start of a motion that has forgotten it */
 #define NEAR 2e-3      /* rad or m: position error up to which the duty that starts a motor grows */
 
-/* lower Cholesky factor of the rows and columns listed, in place of L (m x m, packed by MOST); 1 where there is none */
+/* triangular factors (unit lower, upper) of the rows and columns listed, in L (m x m, packed by MOST); 1 where there are
+   none with positive pivots */
 static int factor(int m, const int *list, const double *A, int n, double *L)
 {
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j <= i; j++) {
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < m; j++) {
             double sum = A[list[i] * n + list[j]];
-            for (int k = 0; k < j; k++)
-                sum -= L[i * MOST + k] * L[j * MOST + k];
-            if (i == j) {
-                if (!(sum > 0))
-                    return 1;
-                L[i * MOST + i] = sqrt(sum);
-            } else
-                L[i * MOST + j] = sum / L[j * MOST + j];
+            for (int k = 0; k < (i < j ? i : j); k++)
+                sum -= L[i * MOST + k] * L[k * MOST + j];
+            L[i * MOST + j] = j < i ? sum / L[j * MOST + j] : sum;
         }
+        if (!(L[i * MOST + i] > 0))
+            return 1;
+    }
     return 0;
 }
 
 static void solve(int m, const double *L, double *b)
 {
-    for (int i = 0; i < m; i++) {
+    for (int i = 0; i < m; i++)
         for (int k = 0; k < i; k++)
             b[i] -= L[i * MOST + k] * b[k];
-        b[i] /= L[i * MOST + i];
-    }
     for (int i = m - 1; i >= 0; i--) {
         for (int k = i + 1; k < m; k++)
-            b[i] -= L[k * MOST + i] * b[k];
+            b[i] -= L[i * MOST + k] * b[k];
         b[i] /= L[i * MOST + i];
     }
 }
@@ -107,26 +108,25 @@ static inline void divide(double *restrict row, double by, int p)
         row[c] *= over;
 }
 
-/* `solve` for rows of p numbers */
-static void solve_rows(int m, const int *list, const double *L, double *B, int p)
+/* `solve` for rows of w numbers, p apart */
+static void solve_rows(int m, const int *list, const double *L, double *B, int p, int w)
 {
     for (int i = 0; i < m; i++) {
         double *row = B + (size_t)list[i] * p;
         for (int k = 0; k < i; k++)
-            take_off(row, L[i * MOST + k], B + (size_t)list[k] * p, p);
-        divide(row, L[i * MOST + i], p);
+            take_off(row, L[i * MOST + k], B + (size_t)list[k] * p, w);
     }
     for (int i = m - 1; i >= 0; i--) {
         double *row = B + (size_t)list[i] * p;
         for (int k = i + 1; k < m; k++)
-            take_off(row, L[k * MOST + i], B + (size_t)list[k] * p, p);
-        divide(row, L[i * MOST + i], p);
+            take_off(row, L[i * MOST + k], B + (size_t)list[k] * p, w);
+        divide(row, L[i * MOST + i], w);
     }
 }
 
-/* dry friction of the step: how much it can be against motion forwards and backwards */
+/* dry friction of the step: how much it can be against motion forwards and backwards at a load, and its derivatives */
 typedef struct {
-    double up[MOST], down[MOST];
+    double up[MOST], down[MOST], by_up[MOST], by_down[MOST], load[MOST];
 } Bounds;
 
 static inline int can_rub(const Bounds *F, int j) { return F->up[j] > 0 || F->down[j] > 0; }
@@ -134,12 +134,38 @@ static inline int can_rub(const Bounds *F, int j) { return F->up[j] > 0 || F->do
 static inline double within(const Bounds *F, int j, double f) { return fmin(fmax(f, -F->up[j]), F->down[j]); }
 
 typedef struct {
-    double A[MOST * MOST], L[MOST * MOST], W[MOST * MOST];
-    int list[MOST], slide[MOST], m; /* slide: 0 stuck, else the sign of the velocity after the step */
+    double A[MOST * MOST], P[MOST * MOST], L[MOST * MOST], W[MOST * MOST]; /* P: A with friction of the step's own load */
+    int list[MOST], slide[MOST], turns[MOST], m; /* slide: 0 stuck, else the sign of the velocity after the step */
     double f[MOST], dv[MOST];
+    const double *D, *rotor, *b; /* load: b + (D + rotor) dv / h */
 } Contact;
 
-/* the step with given joints stuck; 0 where it is the solution, 1 where not, 2 where there is none */
+static double load_of(const Contact *c, int n, double h, int j)
+{
+    double sum = c->rotor[j] * c->dv[j];
+    for (int k = 0; k < n; k++)
+        sum += c->D[j * n + k] * c->dv[k];
+    return c->b[j] + sum / h;
+}
+
+/* derivative of the friction effort of a sliding joint by its load */
+static inline double by_load(const Contact *c, const Bounds *F, int j) { return c->slide[j] > 0 ? F->by_up[j] : -F->by_down[j]; }
+
+/* the matrix of sliding joints, and its factors; 1 where there are none */
+static int fold(Contact *c, int n, const Bounds *F)
+{
+    for (int i = 0; i < c->m; i++) {
+        const int j = c->list[i];
+        const double by = by_load(c, F, j);
+        for (int k = 0; k < n; k++)
+            c->P[j * n + k] = c->A[j * n + k] + by * c->D[j * n + k];
+        c->P[j * n + j] += by * c->rotor[j];
+    }
+    return factor(c->m, c->list, c->P, n, c->L);
+}
+
+/* the step with given joints stuck; 0 where it is the solution, 1 where not, 2 where there is none.  turns: what each
+   joint seems to do instead */
 static int attempt(Contact *c, int n, double h, const double *r, const double *v, const Bounds *F)
 {
     double b[MOST];
@@ -149,44 +175,54 @@ static int attempt(Contact *c, int n, double h, const double *r, const double *v
             c->list[c->m++] = j;
         else
             c->dv[j] = -v[j];
-    if (factor(c->m, c->list, c->A, n, c->L))
+    if (fold(c, n, F))
         return 2;
     for (int i = 0; i < c->m; i++) {
         const int j = c->list[i];
-        c->f[j] = c->slide[j] > 0 ? -F->up[j] : F->down[j];
+        c->f[j] = (c->slide[j] > 0 ? -F->up[j] : F->down[j]) - by_load(c, F, j) * (c->b[j] - F->load[j]);
         b[i] = r[j] + h * c->f[j];
         for (int k = 0; k < n; k++)
             if (!c->slide[k])
-                b[i] -= c->A[j * n + k] * c->dv[k];
+                b[i] -= c->P[j * n + k] * c->dv[k];
     }
     solve(c->m, c->L, b);
     for (int i = 0; i < c->m; i++)
         c->dv[c->list[i]] = b[i];
     int is_wrong = 0;
-    for (int j = 0; j < n; j++)
+    for (int j = 0; j < n; j++) {
+        c->turns[j] = c->slide[j];
         if (c->slide[j]) {
             if (!isfinite(c->dv[j]))
                 return 2;
-            is_wrong |= can_rub(F, j) && (v[j] + c->dv[j]) * c->slide[j] < 0;
+            if (can_rub(F, j) && (v[j] + c->dv[j]) * c->slide[j] < 0)
+                c->turns[j] = 0;
         } else {
             double sum = -r[j];
             for (int k = 0; k < n; k++)
                 sum += c->A[j * n + k] * c->dv[k];
             c->f[j] = sum / h;
-            is_wrong |= !(-F->up[j] * (1 + 1e-12) <= c->f[j] && c->f[j] <= F->down[j] * (1 + 1e-12));
+            const int reads = F->by_up[j] != 0 || F->by_down[j] != 0;
+            const double more = reads ? load_of(c, n, h, j) - F->load[j] : 0;
+            const double up = F->up[j] + F->by_up[j] * more, down = F->down[j] + F->by_down[j] * more;
+            c->turns[j] = !(-up * (1 + 1e-12) <= c->f[j]) ? 1 : !(c->f[j] <= down * (1 + 1e-12)) ? -1 : 0;
         }
+        is_wrong |= c->turns[j] != c->slide[j];
+    }
     return is_wrong;
 }
 
-/* friction of the step: the sets of the step before, else projected Gauss-Seidel from its efforts */
+/* friction of the step: the sets of the step before, else those they turn to, else projected Gauss-Seidel */
 static int contact(Contact *c, int n, double h, const double *r, const double *v, const Bounds *F)
 {
     for (int j = 0; j < n; j++)
         if (!can_rub(F, j))
             c->slide[j] = v[j] < 0 ? -1 : 1;
-    const int first = attempt(c, n, h, r, v, F);
-    if (first != 1)
-        return first;
+    for (int turn = 0; turn < TURNS; turn++) {
+        const int found = attempt(c, n, h, r, v, F);
+        if (found != 1)
+            return found;
+        memcpy(c->slide, c->turns, n * sizeof(int));
+    }
     int all[MOST];
     for (int j = 0; j < n; j++)
         all[j] = j;
@@ -235,10 +271,10 @@ static int contact(Contact *c, int n, double h, const double *r, const double *v
     return 0;
 }
 
-/* R = Q T1 + V T2, all with rows of p numbers */
-static void products(int n, int p, const double *Q, const double *T1, const double *V, const double *T2, double *restrict R)
+/* R = Q T1 + V T2, all with rows of w numbers, p apart */
+static void products(int n, int p, int w, const double *Q, const double *T1, const double *V, const double *T2, double *restrict R)
 {
-    for (int c = 0; c < p; c += WIDE)
+    for (int c = 0; c < w; c += WIDE)
         for (int j = 0; j < n; j++) {
             double sum[WIDE] = {0};
             for (int i = 0; i < n; i++) {
@@ -259,24 +295,38 @@ static void axpy(int p, double a, const double *restrict x, double *restrict y)
 }
 
 /* what a law makes of the motion of another coordinate, which it sees as foreseen for the middle of the step */
-static void far(int seen, int p, double by_place, double by_rate, double h, double mid, const double *Sq, const double *Sv,
+static void far(int seen, int p, int w, double by_place, double by_rate, double h, double mid, const double *Sq, const double *Sv,
                 const double *Sd, double *restrict row)
 {
     const size_t at = (size_t)seen * p;
     if (by_place == 0 && by_rate == 0)
         return;
-    for (int i = 0; i < p; i++)
+    for (int i = 0; i < w; i++)
         row[i] += by_place * (Sq[at + i] + mid * h * Sv[at + i]) + by_rate * (Sv[at + i] + mid * Sd[at + i]);
 }
 
 /* part of the duty that starts a motor, of its position error */
 static inline double started(double error) { return fmin(fmax(error / NEAR, -1), 1); }
 
+/* whether a column of derivatives by the start is as good as zero */
+static int has_faded(const Loop *o, int p, int column, const double *Sq, const double *Sv, const double *Sz)
+{
+    for (int j = 0; j < o->n; j++) {
+        const size_t at = (size_t)j * p + column;
+        if (!(fabs(Sq[at]) < FADED && fabs(Sv[at]) < FADED && (o->ki[j] == 0 || fabs(Sz[at]) < FADED)))
+            return 0;
+    }
+    return 1;
+}
+
 __attribute__((visibility("default"))) int minertia_servo(Loop *o)
 {
     const int n = o->n, is_carried = o->S_out != 0;
     const int p = (o->columns + WIDE - 1) / WIDE * WIDE; /* columns beyond the unknowns stay zero */
     const int columns = o->columns;
+    int w = p, live = columns, starts = columns; /* live: columns carried along; starts: the first one of the start */
+    while (starts > 0 && (o->kind[starts - 1] == Q0 || o->kind[starts - 1] == V0))
+        starts--;
     const double h = o->h;
     /* parts of the step at which things are taken: the midpoint rule, or MuJoCo's Euler, where only passive damping is
        implicit and the new velocity moves the joint */
@@ -295,9 +345,13 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double effort[MOST] = {0}, smooth_q[MOST] = {0}, smooth_qd[MOST] = {0}, rotor[MOST] = {0}, own[MOST], r0[MOST];
     double rub_q[MOST] = {0}, rub_qd[MOST] = {0}, rub_load[MOST] = {0}, slip[MOST];
     double q_at[MOST], v_at[MOST], x[MOST], last_x[MOST], last_effort[MOST];
-    Bounds F = {{0}, {0}};
+    Bounds F = {{0}}, last = {{0}};
+    int reads_load = 0;
     int sat[MOST], rubs_up[MOST], rubs_down[MOST];
     Contact *c = calloc(1, sizeof *c);
+    int shown[2 * MOST]; /* unknowns of the columns of the start */
+    for (int i = starts; i < columns && i < starts + 2 * MOST; i++)
+        shown[i - starts] = i;
     const size_t block = (size_t)n * (size_t)(p ? p : 1);
     const int ring = o->ring;
     double *room = calloc(is_carried ? (9 + (size_t)ring) * block : 1, sizeof(double));
@@ -311,9 +365,12 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block;
     double *R = Sl + block, *T1 = R + block, *T2 = T1 + block, *Sm = T2 + block, *St = Sm + block;
     const int whole = (int)floor(o->delay_steps);
-    const double w = o->delay_steps - whole, s = !ring ? 1 : whole ? 0 : 1 - w;
+    const double late = o->delay_steps - whole, s = !ring ? 1 : whole ? 0 : 1 - late;
     int code = 0, delay_column = -1;
     memcpy(q, o->q0, n * sizeof(double)), memcpy(v, o->v0, n * sizeof(double));
+    c->D = D, c->rotor = rotor, c->b = b;
+    for (int j = 0; j < n; j++)
+        reads_load |= o->loaded[j] && !o->share;
     for (int j = 0; j < n; j++)
         c->slide[j] = v[j] > 0 ? 1 : v[j] < 0 ? -1 : 0;
     if (is_carried)
@@ -345,15 +402,27 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     in[0] = qs, in[1] = vm, in[2] = o->x, in[3] = 0;
     in2[0] = qs, in2[1] = vm, in2[2] = a, in2[3] = o->x;
     const double *in3[] = {qm, vr, load, q_at, v_at, o->e, o->c}, *in4[] = {qm, vr, load, q_at, v_at, a, slip, o->e, o->c};
-    double *out3[] = {effort, smooth_q, smooth_qd, rotor, F.up, F.down}, *out4[] = {rub_q, rub_qd, rub_load, shapes};
+    double *out3[] = {effort, smooth_q, smooth_qd, rotor, F.up, F.down, F.by_up, F.by_down}, *out4[] = {rub_q, rub_qd, rub_load, shapes};
     int until = o->every, row = 0;
     for (int k = 0;; k++, until--) {
         if (k == 0 || until == 0) {
             memcpy(o->q_out + (size_t)row * n, q, n * sizeof(double));
-            if (is_carried)
-                for (int j = 0; j < n; j++)
-                    memcpy(o->S_out + ((size_t)row * n + j) * columns, Sq + (size_t)j * p, columns * sizeof(double));
+            for (int j = 0; is_carried && j < n; j++) {
+                double *to = o->S_out + ((size_t)row * n + j) * columns;
+                memcpy(to, Sq + (size_t)j * p, starts * sizeof(double));
+                for (int i = starts; i < live; i++)
+                    to[shown[i - starts]] = Sq[(size_t)j * p + i];
+            }
             row++, until = o->every;
+            for (int i = starts; is_carried && !ring && i < live; i++)
+                if (has_faded(o, p, i, Sq, Sv, Sz)) { /* the last one takes its place */
+                    live--;
+                    for (int j = 0; j < n; j++)
+                        for (int m = 0; m < 5; m++)
+                            room[m * block + (size_t)j * p + i] = room[m * block + (size_t)j * p + live];
+                    shown[i - starts] = shown[live - starts], i--;
+                }
+            w = (live + WIDE - 1) / WIDE * WIDE;
         }
         if (k == o->steps)
             break;
@@ -400,10 +469,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             }
             double old = 0;
             if (ring && whole == 0)
-                old = w * past[((k - 1 + ring) % ring) * n + j];
+                old = late * past[((k - 1 + ring) % ring) * n + j];
             else if (ring) {
                 const double *now = past + ((k - whole + 2 * ring) % ring) * n, *before = past + ((k - whole - 1 + 2 * ring) % ring) * n;
-                old = (1 - w) * now[j] + w * before[j];
+                old = (1 - late) * now[j] + late * before[j];
             }
             r0[j] = h * (s * (held[j] - gd[j] * v[j]) + old - b[j]);
             for (int i = 0; i < n; i++)
@@ -430,25 +499,40 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         for (int pass = 0;; pass++) {
             for (int j = 0; j < n; j++)
                 q_at[j] = qm[j] + quarter * h * x[j], v_at[j] = v[j] + end * x[j];
+            for (int j = 0; pass && j < n; j++) {
+                last.up[j] = F.up[j], last.by_up[j] = F.by_up[j], last.load[j] = F.load[j];
+                last.down[j] = F.down[j], last.by_down[j] = F.by_down[j];
+            }
             if (o->effects)
                 o->efforts(0, in3, out3);
+            int is_bent = 0; /* whether the bounds at the load of the last pass are others than it foresaw */
+            for (int j = 0; j < n; j++) {
+                const double more = load[j] - last.load[j], least = SETTLED * (1 + fabs(load[j]));
+                rubs_up[j] = F.up[j] >= 0, rubs_down[j] = F.down[j] >= 0; /* friction that falls below zero is none */
+                F.up[j] = fmax(F.up[j], 0), F.down[j] = fmax(F.down[j], 0);
+                F.by_up[j] *= reads_load && rubs_up[j], F.by_down[j] *= reads_load && rubs_down[j];
+                F.load[j] = load[j];
+                is_bent |= fabs(F.up[j] - last.up[j] - last.by_up[j] * more) > least
+                           || fabs(F.down[j] - last.down[j] - last.by_down[j] * more) > least;
+            }
+            if (pass && o->is_linear && !is_bent)
+                break;
             for (int j = 0; j < n; j++) {
                 double steep = end * smooth_qd[j] + quarter * h * smooth_q[j];
-                if (pass && fabs(x[j] - last_x[j]) > APART * (1 + fabs(v[j]))) /* efforts that bend: never beyond */
+                if (pass && !o->is_linear && fabs(x[j] - last_x[j]) > APART * (1 + fabs(v[j]))) /* efforts that bend: never beyond */
                     steep = fmax(steep, (effort[j] - last_effort[j]) / (x[j] - last_x[j]));
                 c->A[j * n + j] = own[j] + rotor[j] + h * steep;
                 r[j] = r0[j] - h * (effort[j] - steep * x[j]);
                 last_x[j] = x[j], last_effort[j] = effort[j];
-                rubs_up[j] = F.up[j] >= 0, rubs_down[j] = F.down[j] >= 0; /* friction that falls below zero is none */
-                F.up[j] = fmax(F.up[j], 0), F.down[j] = fmax(F.down[j], 0);
             }
             code = contact(c, n, h, r, v, &F);
-            if (code || o->is_linear || pass == PASSES)
+            if (code || (o->is_linear && !reads_load) || pass == PASSES)
                 break;
             double moved = 0, size = 0;
             for (int j = 0; j < n; j++) {
                 moved = fmax(moved, fabs(c->dv[j] - x[j])), size = fmax(size, fabs(v[j]) + fabs(c->dv[j]));
                 x[j] = c->dv[j];
+                load[j] = reads_load ? load_of(c, n, h, j) : load[j];
             }
             if (moved <= SETTLED * (1 + size))
                 break;
@@ -473,22 +557,23 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 F = kept;
                 for (int j = 0; j < n; j++)
                     c->A[j * n + j] = own[j] + rotor[j] + h * (end * smooth_qd[j] + quarter * h * smooth_q[j]);
-                if (factor(c->m, c->list, c->A, n, c->L)) {
+                if (fold(c, n, &F)) {
                     code = 2, o->fail_at = k;
                     break;
                 }
             }
             if (o->effects)
                 o->rubbing(0, in4, out4);
-            for (size_t i = 0; i < block; i++) {
-                T1[i] = Sq[i] + mid * h * Sv[i];
-                T2[i] = Sv[i] + mid * Sd[i];
-            }
+            for (int j = 0; j < n; j++)
+                for (size_t i = (size_t)j * p; i < (size_t)j * p + w; i++) {
+                    T1[i] = Sq[i] + mid * h * Sv[i];
+                    T2[i] = Sv[i] + mid * Sd[i];
+                }
             if (o->share) { /* load of the gears: static effort of the links, and the motor's */
                 in2[2] = still;
                 o->slopes(0, in2, out2);
                 in2[2] = a;
-                products(n, p, Q, T1, V, T2, Sl);
+                products(n, p, w, Q, T1, V, T2, Sl);
             }
             for (int j = 0; o->share && j < n; j++) {
                 const double part = o->share[j], plain = part * motor[j] + (1 - part) * b[j];
@@ -496,9 +581,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 double *restrict to = Sl + (size_t)j * p;
                 const double *restrict by_q = T1 + (size_t)j * p, *restrict own_v = Sv + (size_t)j * p;
                 const double *restrict own_d = Sd + (size_t)j * p;
-                for (int i = 0; i < p; i++)
+                for (int i = 0; i < w; i++)
                     to[i] = bent * ((1 - part) * to[i] - part * (gp[j] * by_q[i] + gd[j] * (own_v[i] + ahead[j] * own_d[i])));
-                axpy(p, bent * part * motor[j] * sag_error[j], T1 + (size_t)o->sees[j] * p, to);
+                axpy(w, bent * part * motor[j] * sag_error[j], T1 + (size_t)o->sees[j] * p, to);
                 for (int k2 = 0; k2 < columns; k2++) {
                     const int kind = o->kind[k2], at = o->place[k2];
                     if (kind == LINK || kind == ZERO)
@@ -528,7 +613,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 }
             }
             o->slopes(0, in2, out2);
-            products(n, p, Q, T1, V, T2, R); /* what the links ask for, here as an effort */
+            products(n, p, w, Q, T1, V, T2, R); /* what the links ask for, here as an effort */
             for (int k2 = 0; k2 < columns && o->kind[k2] == LINK; k2++)
                 for (int j = 0; j < n; j++)
                     R[(size_t)j * p + k2] += Y[j * o->links + o->place[k2]];
@@ -537,38 +622,35 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     R[(size_t)j * p + k2] += Q[j * n + o->place[k2]];
             for (int j = 0; j < n; j++) {
                 double *restrict row_j = R + (size_t)j * p;
-                /* T2 keeps the links' part of row j for the load of the next step */
-                double *restrict keep = T2 + (size_t)j * p, *restrict by_q = T1 + (size_t)j * p;
+                const double *restrict by_q = T1 + (size_t)j * p;
                 const double *restrict own_v = Sv + (size_t)j * p, *restrict own_z = Sz + (size_t)j * p;
                 const double *restrict own_l = Sl + (size_t)j * p;
                 const double *restrict own_d = Sd + (size_t)j * p;
                 const double g1 = s * gp[j] + smooth_q[j] + rub_q[j], g2 = s * gd[j] + smooth_qd[j] + rub_qd[j];
-                const double g3 = sat[j] ? 0 : s * o->ki[j], g4 = rub_load[j], g5 = ahead[j] * rub_qd[j];
+                const double g3 = sat[j] ? 0 : s * o->ki[j], g4 = o->share ? rub_load[j] : 0, g5 = ahead[j] * rub_qd[j];
+                const double g0 = o->share ? 1 : 1 + rub_load[j]; /* friction of the load of the step itself */
                 const double *restrict t0 = 0, *restrict t1 = 0;
                 double c0 = 0, c1 = 0;
                 if (ring && whole == 0)
-                    t0 = St + (size_t)((k - 1 + ring) % ring) * block + (size_t)j * p, c0 = w;
+                    t0 = St + (size_t)((k - 1 + ring) % ring) * block + (size_t)j * p, c0 = late;
                 else if (ring) {
-                    t0 = St + (size_t)((k - whole + 2 * ring) % ring) * block + (size_t)j * p, c0 = 1 - w;
-                    t1 = St + (size_t)((k - whole - 1 + 2 * ring) % ring) * block + (size_t)j * p, c1 = w;
+                    t0 = St + (size_t)((k - whole + 2 * ring) % ring) * block + (size_t)j * p, c0 = 1 - late;
+                    t1 = St + (size_t)((k - whole - 1 + 2 * ring) % ring) * block + (size_t)j * p, c1 = late;
                 }
-                for (int i = 0; i < p; i++) {
-                    const double links = row_j[i];
-                    row_j[i] = -h * (links + g1 * by_q[i] + g2 * own_v[i] - g3 * own_z[i] + g4 * own_l[i] + g5 * own_d[i]);
-                    keep[i] = links;
-                }
+                for (int i = 0; i < w; i++)
+                    row_j[i] = -h * (g0 * row_j[i] + g1 * by_q[i] + g2 * own_v[i] - g3 * own_z[i] + g4 * own_l[i] + g5 * own_d[i]);
                 if (t0)
-                    for (int i = 0; i < p; i++)
+                    for (int i = 0; i < w; i++)
                         row_j[i] += h * (c0 * t0[i] + (t1 ? c1 * t1[i] : 0));
-                far(o->sees[j], p, -h * s * far_p[j], -h * s * far_d[j], h, mid, Sq, Sv, Sd, row_j);
-                axpy(p, h * tau[j] * sag_error[j], T1 + (size_t)o->sees[j] * p, row_j);
+                far(o->sees[j], p, w, -h * s * far_p[j], -h * s * far_d[j], h, mid, Sq, Sv, Sd, row_j);
+                axpy(w, h * tau[j] * sag_error[j], T1 + (size_t)o->sees[j] * p, row_j);
             }
             for (int k2 = 0; k2 < o->springs; k2++) {
                 const int i = o->at_link[k2], j = o->at_motor[k2];
                 const double stiff = 1 / o->cj[k2], damp = o->dj[k2], swing = c->dv[j] - c->dv[i];
                 const double wound = qm[j] - qm[i] - o->rj[k2] + quarter * h * swing, rate = v[j] - v[i] + end * swing;
                 double *restrict link = R + (size_t)i * p, *restrict motor = R + (size_t)j * p;
-                for (int m = 0; m < p; m++) {
+                for (int m = 0; m < w; m++) {
                     const double d = h * (stiff * (T1[(size_t)j * p + m] - T1[(size_t)i * p + m])
                                           + damp * (Sv[(size_t)j * p + m] - Sv[(size_t)i * p + m]));
                     link[m] += d, motor[m] -= d;
@@ -598,7 +680,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     continue;
                 }
                 if (kind == EFFECT) {
-                    R[(size_t)o->at[j] * p + k2] -= h * shapes[j];
+                    const int is_load = o->inertia[j] && !o->share;
+                    R[(size_t)o->at[j] * p + k2] -= h * shapes[j] * (is_load ? 1 + rub_load[o->at[j]] : 1);
                     continue;
                 }
                 if (kind == SHARE || kind == CURVE)
@@ -630,21 +713,21 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             }
             for (int j = 0; j < n; j++)
                 if (!c->slide[j])
-                    for (int i = 0; i < p; i++)
+                    for (int i = 0; i < w; i++)
                         R[(size_t)j * p + i] = -Sv[(size_t)j * p + i];
             for (int i = 0; i < c->m; i++)
                 for (int j = 0; j < n; j++)
                     if (!c->slide[j])
-                        axpy(p, -c->A[c->list[i] * n + j], R + (size_t)j * p, R + (size_t)c->list[i] * p);
-            solve_rows(c->m, c->list, c->L, R, p);
+                        axpy(w, -c->P[c->list[i] * n + j], R + (size_t)j * p, R + (size_t)c->list[i] * p);
+            solve_rows(c->m, c->list, c->L, R, p, w);
             if (ring) { /* derivatives of the motor's effort */
                 for (int j = 0; j < n; j++) {
-                    for (int i = 0; i < p; i++) {
+                    for (int i = 0; i < w; i++) {
                         const size_t at = (size_t)j * p + i;
                         Sm[at] = -gp[j] * (T1[at] + quarter * h * R[at]) - gd[j] * (Sv[at] + mid * R[at])
                                  + (sat[j] ? 0 : o->ki[j] * Sz[at]);
                     }
-                    far(o->sees[j], p, -far_p[j], -far_d[j], h, mid, Sq, Sv, Sd, Sm + (size_t)j * p);
+                    far(o->sees[j], p, w, -far_p[j], -far_d[j], h, mid, Sq, Sv, Sd, Sm + (size_t)j * p);
                 }
                 for (int k2 = 0; k2 < columns; k2++) {
                     const int j = o->place[k2], kind = o->kind[k2];
@@ -662,29 +745,20 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 }
                 memcpy(St + (size_t)(k % ring) * block, Sm, block * sizeof(double));
             }
-            for (int j = 0; j < n; j++) { /* load of this step, for the next one */
-                if (!o->loaded[j] || o->share)
-                    continue;
-                double *restrict to = Sl + (size_t)j * p;
-                memcpy(to, T2 + (size_t)j * p, p * sizeof(double));
-                for (int i = 0; i < n; i++)
-                    axpy(p, (D[j * n + i] + (i == j ? rotor[j] : 0)) / h, R + (size_t)i * p, to);
-                for (int k2 = 0; k2 < columns; k2++)
-                    if (o->kind[k2] == EFFECT && o->inertia[o->place[k2]] && o->at[o->place[k2]] == j)
-                        to[k2] += shapes[o->place[k2]];
-            }
             for (int j = 0; j < n; j++) {
                 const double open = sat[j] ? 0 : h;
-                const size_t seen = (size_t)o->sees[j] * p;
-                for (int i = 0; i < p; i++) {
-                    const size_t at = (size_t)j * p + i;
-                    Sz[at] -= open * (T1[seen + i] + quarter * h * R[seen + i]);
-                    Sq[at] += h * (Sv[at] + end * R[at]);
-                    Sv[at] += R[at];
-                    Sd[at] = R[at];
+                const size_t seen = (size_t)o->sees[j] * p, at = (size_t)j * p;
+                double *restrict own_q = Sq + at, *restrict own_v = Sv + at, *restrict own_d = Sd + at;
+                const double *restrict change = R + at;
+                for (int i = 0; o->ki[j] != 0 && i < w; i++) /* nothing else reads it */
+                    Sz[at + i] -= open * (T1[seen + i] + quarter * h * R[seen + i]);
+                for (int i = 0; i < w; i++) {
+                    own_q[i] += h * (own_v[i] + end * change[i]);
+                    own_v[i] += change[i];
+                    own_d[i] = change[i];
                 }
                 if (delay_column >= 0 && !ring)
-                    Sz[(size_t)j * p + delay_column] += open * o->u_d[(size_t)k * n + j];
+                    Sz[at + delay_column] += open * o->u_d[(size_t)k * n + j];
             }
         }
         for (int j = 0; j < n; j++) {
