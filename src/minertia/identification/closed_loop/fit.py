@@ -147,6 +147,7 @@ class _OutputError:
                 self.close = close
                 point = self._settled(point, steps) if is_finest and not is_fixed else point
                 break
+            self._tell("fitting, halving the step of the simulation")
             again = self._refined(point, steps, finer)
             if again is None:
                 break
@@ -163,6 +164,7 @@ class _OutputError:
         if self.is_robust and iterate and not is_fixed:  # runs that stand and slide: one step is not the optimum
             point = self._settled(point, steps)
         self.slope_step = COARSEST
+        self._tell("computing standard deviations")
         return self._finished(self.at(point.theta, steps) or point, steps)
 
     def _refined(self, point: _Rolled, steps: tuple[int, ...], finer: tuple[int, ...]) -> _Rolled | None:
@@ -389,8 +391,12 @@ class _OutputError:
         """Report an iteration; part: of the iterations at most, beside how far the promised gain has fallen."""
         gain = max(self.promised, SMALL_FALL)
         converged = max(part, float(np.log(min(gain, 1.0)) / np.log(SMALL_FALL)))
-        done = (self.settlings - 1 + converged) / max(self.expected, self.settlings)
-        self.tell(WorkStep(f"fitting, iteration {self.iterations}", done))
+        self._tell(f"fitting, iteration {self.iterations}", converged)
+
+    def _tell(self, what: str, part: float = 1.0) -> None:
+        """Report what is done next; part: of the current minimisation that is done."""
+        done = (self.settlings - 1 + part) / max(self.expected, self.settlings)
+        self.tell(WorkStep(what, max(done, 0.0)))
 
     def _finished(self, point: _Rolled, steps: tuple[int, ...]) -> LoopFit:
         whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
