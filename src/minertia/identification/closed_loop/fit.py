@@ -157,7 +157,7 @@ class _OutputError:
                 wider = self._inflation(point)
             moved = moved if wider is None else moved / wider
             is_moved = bool(np.nanmax(moved, initial=0.0) > MOVED)
-            better, steps = self.at(step, finer, slopes=is_moved), finer
+            better, steps = self.at(step, finer, slopes=is_moved or self.is_robust), finer  # the latter settle again
             point = better if better is not None and better.cost <= again.cost else again
             if not is_moved:
                 break
