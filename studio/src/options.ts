@@ -130,6 +130,7 @@ export interface CommandTable {
   load_curve?: number | "?" | (number | "?")[] | null;
   startup_duty?: number | "?" | (number | "?")[] | null;
   warming?: number | "?" | (number | "?")[] | null;
+  supply_sag?: number | "?" | (number | "?")[] | null;
   temperature?: number | "?" | null;
   leave_out_contact?: boolean | "?" | null;
   [key: string]: unknown;
@@ -1037,6 +1038,14 @@ export const OPTIONS = {
       "type": "file",
       "low": -0.1,
       "high": 0.1,
+      "default": 0.0
+    },
+    "supply_sag": {
+      "help": "Law `\"servo\"`: drop of the supply by the motor's effort times the duty cycle, `\"?\"` if unknown; unless 0, the highest logged voltages are those without load.",
+      "unit": "V/(N m) or V/N",
+      "type": "file",
+      "low": 0,
+      "high": 100,
       "default": 0.0
     },
     "temperature": {

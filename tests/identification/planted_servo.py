@@ -36,7 +36,8 @@ def within(x: float, most: float) -> float:
 class PlantedServo:
     """Planted values, joint side: effort of a volt, back-EMF, friction, speed of the target, delay.
 
-    start: duty that any position error adds; warming: of the motor's effort, a kelvin over 25 degrees.
+    start: duty that any position error adds; warming: of the motor's effort, a kelvin over 25 degrees; sag: of the
+    supply, by effort times duty.
     """
 
     per_volt: float = 0.5
@@ -51,6 +52,7 @@ class PlantedServo:
     duty_limit: float = 0.95
     start: float = 0.015
     warming: float = -0.008
+    sag: float = 0.2
 
     def __call__(
         self, told: np.ndarray, arm: tuple[float, float], register: float, on: np.ndarray, temperature: float = 25.0
@@ -67,7 +69,9 @@ class PlantedServo:
             target += within(commands[late] - target, reach)
             error = target - q
             duty = self.error_gain * register * error + self.start * within(error / NEAR, 1.0)
-            motor = is_on[row] * warm * (self.per_volt * volts * within(duty, self.duty_limit) - self.back * v)
+            duty = within(duty, self.duty_limit)
+            asked = is_on[row] * warm * (self.per_volt * volts * duty - self.back * v)
+            motor = asked / (1 + self.sag * warm * self.per_volt * duty**2)
             pull = arm[1] * sin(q)
             bound = self.coulomb + self.by_load * abs(0.5 * (motor + pull))
             free = v + STEP * (motor - pull - self.viscous * v) / whole

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia.identification.estimators import named_estimator
-from minertia.identification.estimators import automatic
+from minertia.identification.estimators import automatic, named_estimator
 from minertia.identification.estimators.automatic import _cancellation, impossible_effects
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe

@@ -61,7 +61,7 @@ def test_kernels_only_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = read_robot("puma560")
     columns = tuple(linear_model(robot).base.kept)
     assert regressor._kernel(regressor_program, robot, columns, MANY - 1, MANY - 1) is None
-    assert regressor._kernel(regressor_program, robot, columns, 8 * 32, 32) is None
+    assert regressor._kernel(regressor_program, robot, columns, 4 * 32, 32) is None
     kernel = regressor._kernel(regressor_program, robot, columns, MANY, MANY)
     assert kernel is not None and kernel.path == "interpreter"
     assert (

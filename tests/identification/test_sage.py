@@ -9,7 +9,7 @@ import pytest
 
 from minertia import read_recording, read_robot
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.closed_loop.problem import is_commanded
+from minertia.identification.closed_loop.commanded import is_commanded
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import column_names, is_there, open_log
 from minertia.io.errors import RecordingError

@@ -29,9 +29,10 @@ from .planted_servo import COUNT, NOISE, PENDULUM, PlantedServo, planted_run, wr
 
 PLANTED = PlantedServo()
 TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013,
-         "START1": 0.015, "WARM1": -0.008}  # fmt: skip
+         "START1": 0.015, "WARM1": -0.008, "SAG1": 0.2}  # fmt: skip
+SLACK = {"SAG1": 0.02}  # three deviations: four runs show the supply least
 LAW = Command(
-    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", startup_duty="?", warming="?",
+    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", startup_duty="?", warming="?", supply_sag="?",
     leave_out_contact=False, loss="huber",
 )  # fmt: skip
 SERVO = ("servo", "--error-gain", "0.16", "--duty-limit", "0.95")
@@ -50,7 +51,7 @@ def test_a_planted_servo_is_found_again() -> None:
     values = {p.name: p for p in found.evidence.parameters}
     assert set(values) == set(TRUTH)
     for name, truth in TRUTH.items():
-        assert values[name].value == pytest.approx(truth, rel=0.03, abs=5e-4), name
+        assert values[name].value == pytest.approx(truth, rel=0.03, abs=SLACK.get(name, 5e-4)), name
     loop = found.model().evidence["loop"]
     assert loop["servo"]["volts"] == pytest.approx(12.0)
     warm = 1 + values["WARM1"].value * (loop["servo"]["temperature"] - 25.0)

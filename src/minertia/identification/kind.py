@@ -209,11 +209,6 @@ class Problem(ABC):
 
     @classmethod
     @abstractmethod
-    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Whether the logs of a campaign are of this kind."""
-
-    @classmethod
-    @abstractmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> Problem:
         """Read, audit and repair the logs of a campaign, and determine its unknowns."""
 

@@ -28,6 +28,7 @@ SERVO_UNITS = {
     "SPEED": ("rad/s", "m/s"),
     "START": ("1", "1"),
     "WARM": ("1/K", "1/K"),
+    "SAG": ("V/(N m)", "V/N"),
     "SHARE": ("1", "1"),
     "CURVE": ("1/(N m)", "1/N"),
     "delay": ("s", "s"),

@@ -49,6 +49,17 @@ def regressor_program(robot: Robot, columns: Sequence[str]) -> Program:
     return Program("base_regressor", graph, _state_ports(robot), (Port("Y", shape),), outputs)
 
 
+def regressor_entries_program(robot: Robot, columns: Sequence[str]) -> Program:
+    """Program of the entries of the regressor that are not structurally zero, row by row; pattern: their places."""
+    graph, state = _state(robot)
+    found = model.torque_regressor(robot, *state, columns=columns)
+    shape, ports = (robot.n_efforts, len(columns)), _state_ports(robot)
+    places = [(r, c) for r in range(shape[0]) for c, name in enumerate(columns) if (r, name) in found]
+    outputs = tuple(found[r, columns[c]] for r, c in places)
+    Y = Port("Y", (len(outputs),))
+    return Program("regressor_entries", graph, ports, (Y,), outputs, pattern=tuple(places), shape=shape)
+
+
 def momentum_program(robot: Robot, columns: Sequence[str]) -> Program:
     """Program of Yp and Yc of the given columns (full names), shape (n, columns), tau = d/dt (Yp X) + Yc X."""
     graph, (q, qd, _) = _state(robot)

@@ -243,7 +243,14 @@ def _driven(task: Rollout) -> Rollout:
     supply = Supply(gain, room, on, volts, np.linspace([-3.0, 0.0], [5.0, 9.0], steps))
     command = replace(task.command, u_s=0.1 * task.command.u, supply=supply)
     values = replace(
-        task.values, is_voltage=True, share=0.4 * two, curve=0.2 * two, start=0.03 * two, warm=0.02 * two, ki=0 * two
+        task.values,
+        is_voltage=True,
+        share=0.4 * two,
+        curve=0.2 * two,
+        start=0.03 * two,
+        warm=0.02 * two,
+        ki=0 * two,
+        sag=0.05 * two,
     )
     unknowns = tuple(one for one in task.unknowns if one[0] != "ki")
     more = tuple((kind, j) for kind in OF_DUTY for j in range(2))

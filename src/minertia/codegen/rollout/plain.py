@@ -211,8 +211,10 @@ class PlainLoop:
         self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
         D, b = self.terms(self.qm + x.zero, vm)
         gain, room, on, full, self.warmth = self._supply(k)
-        per, error = self.warmth * x.kp, u - self.qm[self.seen]
+        error = u - self.qm[self.seen]
         self.steep_kick, self.kick = np.where(np.abs(error) < NEAR, full / NEAR, 0.0), full * _started(error)
+        self._sag(k, error)
+        per = self.warmth * x.kp
         kp, kd = per * gain + self.mid * h * x.ki, self.warmth * x.kd * on
         limit = x.limit if room is None else per * room
         by_place = kp * error + per * self.kick + x.ki * self.z
@@ -254,6 +256,25 @@ class PlainLoop:
             return one, None, one, 0 * one, one
         assert x.start is not None and x.warm is not None  # servos driven by their duty have both
         return own.gain[k], own.room[k], own.on[k], x.start * own.volts[k], 1 + x.warm * own.heat[k]
+
+    def _sag(self, k: int, error: Array) -> None:
+        """Divide the factor of the temperature by that of the supply, which falls with the motor's effort.
+
+        Keeps the part of an effort that is lost, and its derivatives by sag, kp, duty cycle and position error.
+        """
+        own, x, nothing = self.task.command.supply, self.task.values, np.zeros(len(error))
+        self.lost, self.lost_by = nothing, {key: nothing for key in ("sag", "kp", "start", "error")}
+        if own is None:
+            return
+        assert x.sag is not None  # of servos driven by their duty
+        volts, asked = np.where(own.on[k] > 0, own.volts[k], 1.0), own.gain[k] * error + self.kick
+        duty = np.clip(asked, -own.room[k], own.room[k]) / volts
+        self.warmth = self.warmth / (1 + x.sag * self.warmth * x.kp * duty**2)
+        one = self.warmth * duty**2
+        steep = 2 * self.warmth * x.sag * x.kp * duty
+        by_error = np.where(np.abs(asked) < own.room[k], steep * (own.gain[k] + self.steep_kick) / volts, 0.0)
+        self.lost = x.sag * x.kp * one
+        self.lost_by = {"sag": x.kp * one, "kp": x.sag * one, "start": steep * _started(error), "error": by_error}
 
     def _foresee(self, held: Array, gd: Array, b: Array) -> None:
         """Velocity that friction reads, and of servos driven by their duty its load: as foreseen for the midpoint."""
@@ -341,6 +362,7 @@ class PlainLoop:
             A = A + np.diagflat(by_load) @ (rigid[0] + np.diag(e.inertia))
             self.Sl = links + self._by_effects(rubbing[3] * e.of.are_inertia)
         R = h * (self._old(self.St, k) - links - R - by_load * self.Sl + s * self._by_far(T1))
+        R += h * (tau * self.lost_by["error"])[:, None] * T1[self.seen]
         R += h * (self._by_springs(T1) - shapes)
         effort = np.zeros_like(R)  # of the law itself
         for c, (kind, place) in enumerate(self.task.unknowns):
@@ -348,7 +370,7 @@ class PlainLoop:
                 late = self._by_delay(k, tau, gp, gd)
                 R[:, c] += h * late
                 effort[:, c] += 0.0 if self.ring else late
-            elif kind in ("kp", "ki", "kd", "speed", "start", "warm"):
+            elif kind in ("kp", "ki", "kd", "speed", "start", "warm", "sag"):
                 effort[place, c] = self._by_gain(k, kind, place, (damped, tau), law, float(turned[place]))
                 R[place, c] += h * s * effort[place, c]
         stuck, free = slide == 0, slide != 0
@@ -385,10 +407,11 @@ class PlainLoop:
         share, foreseen = self.task.values.share, (self.rate, self.motor)
         assert share is not None
         motor = -law[1][:, None] * T1 - law[2][:, None] * rates
+        motor += (self.motor * self.lost_by["error"])[:, None] * T1[self.seen]
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
-                motor[:, c] += law[1] * self.task.command.u_d[k]
-            elif kind in ("kp", "kd", "speed", "start", "warm"):
+                motor[:, c] += (law[1] - self.motor * self.lost_by["error"]) * self.task.command.u_d[k]
+            elif kind in ("kp", "kd", "speed", "start", "warm", "sag"):
                 motor[place, c] += self._by_gain(k, kind, place, foreseen, law, 0.0)
         found = np.asarray(share[:, None] * motor + (1 - share[:, None]) * links)
         _, steep, by_curve = self._gear(self.motor, b)
@@ -418,7 +441,7 @@ class PlainLoop:
             now = self.past[(k - self.whole) % self.ring] if self.whole else tau
             return np.asarray((self.past[(k - self.whole - 1) % self.ring] - now) / self.task.h)
         command = self.task.command
-        gp, gd = gp + self.far[0], gd + self.far[1]
+        gp, gd = gp + self.far[0] - tau * self.lost_by["error"], gd + self.far[1]
         return np.asarray(gp * command.u_d[k] + (0.0 if command.ud_d is None else gd * command.ud_d[k]))
 
     def _by_far(self, T1: Array) -> Array:
@@ -462,19 +485,23 @@ class PlainLoop:
         foreseen = command.u[k, j] - self.qm[seen]
         error = foreseen - (0.0 if self.is_far[j] else turned)
         rate = 0.0 if command.ud is None else command.ud[k, j]
-        gain, room, on, _, warmth = self._supply(k)
+        (gain, room, on, _, warm), warmth = self._supply(k), self.warmth
+        lost, effort = {key: float(by[j]) for key, by in self.lost_by.items()}, float(motion[1][j])
         held = 0.0 if room is None else sat * room[j]
         own = command.supply
         volts, heat = (0.0, 0.0) if own is None else (own.volts[k, j], own.heat[k, j])
         part = _started(foreseen) + (error - foreseen) / NEAR * (abs(foreseen) < NEAR)
         kicked = self.kick[j] + self.steep_kick[j] * (error - foreseen)
         found = {
-            "kp": warmth[j] * (held if sat else gain[j] * error + kicked),
+            "kp": warmth[j] * (held if sat else gain[j] * error + kicked) - effort * lost["kp"],
             "ki": 0.0 if sat else self.mid * h * error + self.z[j],
             "kd": 0.0 if sat and not x.is_voltage else warmth[j] * on[j] * (rate - motion[0][j]),
-            "speed": 0.0 if command.u_s is None else (law[1][j] + self.far[0][j]) * command.u_s[k, j],
-            "start": 0.0 if sat else warmth[j] * x.kp[j] * volts * part,
-            "warm": heat / warmth[j] * motion[1][j],
+            "speed": 0.0
+            if command.u_s is None
+            else (law[1][j] + self.far[0][j] - effort * lost["error"]) * command.u_s[k, j],
+            "start": 0.0 if sat else warmth[j] * x.kp[j] * volts * part - effort * lost["start"],
+            "warm": heat / warm[j] * (1 - self.lost[j]) * effort,
+            "sag": -effort * lost["sag"],
         }
         return float(found[kind])
 

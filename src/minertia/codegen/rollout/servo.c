@@ -12,7 +12,8 @@
    takes implicitly: it has no limit of stability, however stiff they are.
    Servos that are driven by their duty have gains, limits and a switch that change with the step (the supply, the
    firmware's register, motor on or off): kp is then the effort of a volt, which changes with the motor's temperature,
-   and start the duty that any position error beyond NEAR adds.  Friction reads the load of the gear, share of the
+   and start the duty that any position error beyond NEAR adds.  The supply falls by sag times duty and effort, which
+   divides efforts by 1 + sag kp duty^2.  Friction reads the load of the gear, share of the
    motor's effort and the rest of what the links ask for, bent by curve times its square; load and velocity are those
    foreseen for the middle of the step, which keeps it of second order.
    Elsewhere friction reads the load of the step itself, b + (D + J) dv / h, so that bounds and motion are solved for
@@ -25,7 +26,7 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE, START, WARM };
+enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE, START, WARM, SAG };
 
 typedef struct {
     int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
@@ -51,6 +52,7 @@ typedef struct {
     const double *share, *curve;    /* (n): part of the motor's effort in the load of the gear, and how much more than
                                        proportionally it counts; or null */
     const double *start, *warm;     /* (n): duty added to any error, change of the motor's effort a kelvin; or null */
+    const double *sag;              /* (n): volts by which the supply falls for an effort of 1 at full duty; or null */
 } Loop;
 
 #define MOST 64
@@ -333,9 +335,11 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
     double b[MOST], r[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
-    /* servos driven by their duty: factor of the temperature, effort of a volt, volts that start the motor and how
-       steep they are, part of a step that velocities are foreseen, these velocities, and efforts of motors */
-    double warmth[MOST], per[MOST], kick[MOST], steep_kick[MOST], ahead[MOST], vr[MOST], motor[MOST];
+    /* servos driven by their duty: factor of the temperature, the same with the sag, effort of a volt, volts that start
+       the motor and how steep they are, part of a step that velocities are foreseen, these velocities, and efforts of motors */
+    double warm[MOST], warmth[MOST], per[MOST], kick[MOST], steep_kick[MOST], ahead[MOST], vr[MOST], motor[MOST];
+    /* part of an effort that the sag takes, and its derivatives by sag, kp, duty and position error */
+    double sag[MOST] = {0}, sag_own[MOST] = {0}, sag_kp[MOST] = {0}, sag_duty[MOST] = {0}, sag_error[MOST] = {0};
     const double still[MOST] = {0};
     /* effects: efforts at the middle of the step, their derivatives, inertia; those of friction; what a pass knows */
     double effort[MOST] = {0}, smooth_q[MOST] = {0}, smooth_qd[MOST] = {0}, rotor[MOST] = {0}, own[MOST], r0[MOST];
@@ -435,10 +439,19 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         for (int j = 0; j < n; j++) {
             const int seen = o->sees[j];
             const double error = u[j] - qm[seen], full = gain ? o->start[j] * o->volts[at_k + j] : 0;
-            warmth[j] = gain ? 1 + o->warm[j] * o->heat[at_k + j] : 1;
-            per[j] = warmth[j] * o->kp[j];
+            warmth[j] = warm[j] = gain ? 1 + o->warm[j] * o->heat[at_k + j] : 1;
             steep_kick[j] = fabs(error) < NEAR ? full / NEAR : 0;
             kick[j] = full * started(error);
+            if (gain) {
+                const double volts = on[j] > 0 ? o->volts[at_k + j] : 1, asked = gain[j] * error + kick[j];
+                const double duty = fmin(fmax(asked, -room_k[j]), room_k[j]) / volts;
+                warmth[j] /= 1 + o->sag[j] * warm[j] * o->kp[j] * duty * duty;
+                sag_own[j] = warmth[j] * o->kp[j] * duty * duty, sag_kp[j] = warmth[j] * o->sag[j] * duty * duty;
+                sag[j] = o->sag[j] * sag_own[j];
+                sag_duty[j] = 2 * warmth[j] * o->sag[j] * o->kp[j] * duty;
+                sag_error[j] = fabs(asked) < room_k[j] ? sag_duty[j] * (gain[j] + steep_kick[j]) / volts : 0;
+            }
+            per[j] = warmth[j] * o->kp[j];
             const double rate = ud ? ud[j] : 0, kp = per[j] * (gain ? gain[j] : 1) + mid * h * o->ki[j];
             const double kd = warmth[j] * o->kd[j] * (on ? on[j] : 1), limit = room_k ? per[j] * room_k[j] : o->limit[j];
             const double by_place = kp * error + per[j] * kick[j] + o->ki[j] * z[j], by_rate = kd * (rate - vm[seen]);
@@ -570,24 +583,29 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 const double *restrict own_d = Sd + (size_t)j * p;
                 for (int i = 0; i < w; i++)
                     to[i] = bent * ((1 - part) * to[i] - part * (gp[j] * by_q[i] + gd[j] * (own_v[i] + ahead[j] * own_d[i])));
+                axpy(w, bent * part * motor[j] * sag_error[j], T1 + (size_t)o->sees[j] * p, to);
                 for (int k2 = 0; k2 < columns; k2++) {
                     const int kind = o->kind[k2], at = o->place[k2];
                     if (kind == LINK || kind == ZERO)
                         to[k2] += bent * (1 - part) * (kind == LINK ? Y[j * o->links + at] : Q[j * n + at]);
                     else if (kind == DELAY)
-                        to[k2] += bent * part * gp[j] * o->u_d[at_k + j];
+                        to[k2] += bent * part * (gp[j] - motor[j] * sag_error[j]) * o->u_d[at_k + j];
                     else if (at != j)
                         continue;
                     else if (kind == KP)
-                        to[k2] += bent * part * warmth[j] * (sat[j] ? sat[j] * room_k[j] : gain[j] * error + kick[j]);
+                        to[k2] += bent * part
+                                  * (warmth[j] * (sat[j] ? sat[j] * room_k[j] : gain[j] * error + kick[j])
+                                     - motor[j] * sag_kp[j]);
                     else if (kind == KD)
                         to[k2] -= bent * part * warmth[j] * on[j] * vr[j];
                     else if (kind == SPEED)
-                        to[k2] += o->u_s ? bent * part * gp[j] * o->u_s[at_k + j] : 0;
+                        to[k2] += o->u_s ? bent * part * (gp[j] - motor[j] * sag_error[j]) * o->u_s[at_k + j] : 0;
                     else if (kind == START)
-                        to[k2] += sat[j] ? 0 : bent * part * per[j] * o->volts[at_k + j] * started(error);
+                        to[k2] += sat[j] ? 0 : bent * part * (per[j] * o->volts[at_k + j] - motor[j] * sag_duty[j]) * started(error);
                     else if (kind == WARM)
-                        to[k2] += bent * part * o->heat[at_k + j] / warmth[j] * motor[j];
+                        to[k2] += bent * part * o->heat[at_k + j] / warm[j] * (1 - sag[j]) * motor[j];
+                    else if (kind == SAG)
+                        to[k2] -= bent * part * motor[j] * sag_own[j];
                     else if (kind == SHARE)
                         to[k2] += bent * (motor[j] - b[j]);
                     else if (kind == CURVE)
@@ -625,6 +643,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     for (int i = 0; i < w; i++)
                         row_j[i] += h * (c0 * t0[i] + (t1 ? c1 * t1[i] : 0));
                 far(o->sees[j], p, w, -h * s * far_p[j], -h * s * far_d[j], h, mid, Sq, Sv, Sd, row_j);
+                axpy(w, h * tau[j] * sag_error[j], T1 + (size_t)o->sees[j] * p, row_j);
             }
             for (int k2 = 0; k2 < o->springs; k2++) {
                 const int i = o->at_link[k2], j = o->at_motor[k2];
@@ -654,7 +673,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                             const double *before = past + ((k - whole - 1 + 2 * ring) % ring) * n;
                             d = (before[i] - now[i]) / h;
                         } else
-                            d = (gp[i] + far_p[i]) * o->u_d[(size_t)k * n + i]
+                            d = (gp[i] + far_p[i] - tau[i] * sag_error[i]) * o->u_d[(size_t)k * n + i]
                                 + (o->ud_d ? (gd[i] + far_d[i]) * o->ud_d[(size_t)k * n + i] : 0);
                         R[(size_t)i * p + k2] += h * d;
                     }
@@ -668,7 +687,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 if (kind == SHARE || kind == CURVE)
                     continue;
                 if (kind == SPEED) {
-                    R[(size_t)j * p + k2] += h * (o->u_s ? (gp[j] + far_p[j]) * o->u_s[at_k + j] : 0);
+                    R[(size_t)j * p + k2] += h * (o->u_s ? (gp[j] + far_p[j] - tau[j] * sag_error[j]) * o->u_s[at_k + j] : 0);
                     continue;
                 }
                 const double rate = ud ? ud[j] : 0;
@@ -677,11 +696,15 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 double d = 0;
                 if (kind == KP)
                     d = warmth[j] * (sat[j] ? (room_k ? sat[j] * room_k[j] : 0)
-                                            : s * (error * (gain ? gain[j] : 1) + kick[j] + steep_kick[j] * (error - foreseen)));
+                                            : s * (error * (gain ? gain[j] : 1) + kick[j] + steep_kick[j] * (error - foreseen)))
+                        - tau[j] * sag_kp[j];
                 else if (kind == START)
-                    d = sat[j] ? 0 : per[j] * o->volts[at_k + j] * (started(foreseen) + (fabs(foreseen) < NEAR ? (error - foreseen) / NEAR : 0));
+                    d = sat[j] ? 0 : per[j] * o->volts[at_k + j] * (started(foreseen) + (fabs(foreseen) < NEAR ? (error - foreseen) / NEAR : 0))
+                                     - tau[j] * sag_duty[j] * started(foreseen);
                 else if (kind == WARM)
-                    d = o->heat[at_k + j] / warmth[j] * tau[j];
+                    d = o->heat[at_k + j] / warm[j] * (1 - sag[j]) * tau[j];
+                else if (kind == SAG)
+                    d = -tau[j] * sag_own[j];
                 else if (kind == KI)
                     d = sat[j] ? 0 : s * (mid * h * error + z[j]);
                 else if (kind == KD)

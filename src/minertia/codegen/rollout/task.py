@@ -11,8 +11,8 @@ from minertia.io.arrays import Array
 
 AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
-# of servos driven by their duty: speed of the target, load of the gear, duty that starts the motor, temperature
-OF_DUTY = ("speed", "share", "curve", "start", "warm")
+# of servos driven by their duty: speed of the target, load of the gear, duty that starts the motor, temperature, supply
+OF_DUTY = ("speed", "share", "curve", "start", "warm", "sag")
 OF_SUPPLY = ("gain", "room", "on", "volts", "heat")  # what drives their motors in each step
 # kinds of unknowns, in the order of servo.c
 KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS, *OF_DUTY)
@@ -48,6 +48,7 @@ class LoopValues:
     is this part of the motor's effort, and otherwise the static effort of the links; None: the effort that
     moves the links.  curve (n,): such a load L counts as L (1 + curve |L|) [1/(N m), 1/N].  start (n,): duty
     cycle that any position error adds.  warm (n,): relative change of the motor's effort with its temperature [1/K].
+    sag (n,): drop of the supply by the motor's effort, times the duty cycle [V/(N m), V/N].
     """
 
     kp: Array
@@ -66,6 +67,7 @@ class LoopValues:
     curve: Array | None = None
     start: Array | None = None
     warm: Array | None = None
+    sag: Array | None = None
 
     @property
     def seen(self) -> NDArray[np.int32]:

@@ -176,13 +176,17 @@ def _searched(Y: Array, tau: Array, rows: NDArray[np.int64], largest: int, rate:
     bases = [_basis(Y[:, j, :]) for j in range(tau.shape[1])]
     coarse = np.arange(-(largest // unit) * unit, largest + 1, unit)
     costs = _costs(bases, tau, rows, coarse)
-    if not costs:
+    shown = np.isfinite(costs).all(axis=1)
+    if not shown.any():
         return None
-    k = int(np.argmin(np.mean(costs, axis=0)))
+    k = int(np.argmin(np.mean(costs[shown], axis=0)))
     around = coarse[max(k - 1, 0) : k + 2]
     fine = np.unique(np.linspace(around[0], around[-1], 21).round().astype(int))
-    shifts = np.unique(np.concatenate([coarse, fine, [0]]))
-    costs = _costs(bases, tau, rows, shifts)
+    more = np.setdiff1d([*fine, 0], coarse)
+    order = np.argsort([*coarse, *more])
+    shifts = np.concatenate([coarse, more])[order]
+    costs = np.concatenate([costs, _costs(bases, tau, rows, more)], axis=1)[:, order]
+    costs = costs[np.isfinite(costs).all(axis=1)]
     mean = np.mean(costs, axis=0)
     k, zero = int(np.argmin(mean)), int(np.searchsorted(shifts, 0))
     best = shifts[[int(np.argmin(cost)) for cost in costs]] / rate
@@ -192,16 +196,16 @@ def _searched(Y: Array, tau: Array, rows: NDArray[np.int64], largest: int, rate:
     return _minimum(shifts / rate, mean)
 
 
-def _costs(bases: list[Array], tau: Array, rows: NDArray[np.int64], shifts: NDArray[np.int64]) -> list[Array]:
-    """Logarithm of the residual fraction of each joint's power, for every shift of the efforts."""
-    costs: list[Array] = []
+def _costs(bases: list[Array], tau: Array, rows: NDArray[np.int64], shifts: NDArray[np.int64]) -> Array:
+    """Logarithm of the residual fraction of each joint's power (joints, shifts), NaN without power or a basis."""
+    costs = np.full((len(bases), len(shifts)), np.nan)
     for j, basis in enumerate(bases):
-        shifted = np.column_stack([tau[rows + s, j] for s in shifts])
+        shifted = np.ascontiguousarray(tau[:, j])[shifts[:, None] + rows].T
         shifted = shifted - shifted.mean(axis=0)
         size = (shifted**2).sum(axis=0)
         if basis.shape[1] and np.all(size > 0):
             unexplained = 1 - ((basis.T @ shifted) ** 2).sum(axis=0) / size
-            costs.append(np.log(np.maximum(unexplained, EXPLAINED)))
+            costs[j] = np.log(np.maximum(unexplained, EXPLAINED))
     return costs
 
 

@@ -17,12 +17,12 @@ from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.campaigns.recorded import RecordedLog
 from minertia.identification.loads.body import Carried, carried
 from minertia.identification.logs.recording import SI
-from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.ladder import FRACTIONS, candidates, reach_of
+from minertia.identification.problem.ladder import FRACTIONS, candidates
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import predict, with_fixed
-from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.rows import motion_reach
+from minertia.identification.problem.solve import excited_fit
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import resolved
@@ -111,11 +111,11 @@ def _model(campaign: Campaign, short: Sequence[tuple[RecordedLog, Carried | None
     if campaign.effects is not None:
         return model
     try:
-        first = observe(model, _filtered(campaign, model, short, campaign.filter))
+        reach = motion_reach(campaign.robot, _filtered(campaign, model, short, campaign.filter))
     except MinertiaError:
         return model
     fractions = {**FRACTIONS, "width": (WIDTH,)}
-    wanted = [e for e in candidates(campaign.robot, reach_of(first), fractions) if e.kind not in LEFT_OUT]
+    wanted = [e for e in candidates(campaign.robot, reach, fractions) if e.kind not in LEFT_OUT]
     return linear_model(campaign.robot, wanted, joints=campaign.efforts)
 
 
@@ -148,11 +148,11 @@ def _residual(
     try:
         logs = _filtered(campaign, model, recorded, plan)
         known = {**model.choice.fixed, **campaign.fix}
-        problem = with_fixed(observe(model, logs), known)[0]
+        problem = with_fixed(observe(model, logs, blocks=1), known)[0]
     except MinertiaError:
         return float("inf")
-    part = problem.reduced(excitation(problem).independent)
-    beta = part.expand(weighted_solution(part)[0])
+    fit = excited_fit(problem)
+    beta = fit.part.expand(fit.beta)
     rest, effort = np.zeros((2, len(model.rows)))
     for log in logs:
         for block in log.judged:

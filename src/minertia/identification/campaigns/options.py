@@ -300,6 +300,14 @@ class Command(Declared):
         range=(-0.1, 0.1),
         words=(UNKNOWN,),
     )
+    supply_sag: Gains = option(
+        0.0,
+        'Law `"servo"`: drop of the supply by the motor\'s effort times the duty cycle, `"?"` if unknown; unless 0, '
+        "the highest logged voltages are those without load.",
+        unit="V/(N m) or V/N",
+        range=(0, 100),
+        words=(UNKNOWN,),
+    )
     temperature: float = option(
         REFERENCE,
         'Law `"servo"`: temperature of motors in logs that do not contain it.',

@@ -37,11 +37,13 @@ def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
     The cut-off is the highest required by any recording; efforts are evaluated at the cut-off of the first one,
     whatever the fit uses.
     """
-    filter_, evaluation = campaign.filter, campaign.evaluation
+    filter_, evaluation, usual = campaign.filter, campaign.evaluation, None
     if filter_.cutoff_hz is None:
-        filter_ = replace(filter_, cutoff_hz=max(resolved(filter_, r).cutoff_hz or 0.0 for r in recordings))
+        plans = [resolved(filter_, r) for r in recordings]
+        usual = plans[0] if filter_ == Filter() else None
+        filter_ = replace(filter_, cutoff_hz=max(plan.cutoff_hz or 0.0 for plan in plans))
     if evaluation is None:
-        evaluation = usual_evaluation(recordings[0])
+        evaluation = usual_evaluation(recordings[0], usual)
     fastest = max(r.rate_hz for r in recordings)
     if evaluation.rate_hz > FINER * fastest:
         raise CampaignError(
@@ -53,9 +55,9 @@ def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
     return replace(campaign, filter=filter_, evaluation=evaluation)
 
 
-def usual_evaluation(recording: Recording) -> Evaluation:
-    """Default evaluation filter."""
-    plan = resolved(Filter(), recording)
+def usual_evaluation(recording: Recording, plan: Filter | None = None) -> Evaluation:
+    """Default evaluation filter; plan: the default filter resolved for this recording, if known."""
+    plan = resolved(Filter(), recording) if plan is None else plan
     assert plan.cutoff_hz is not None and plan.rate_hz is not None
     return Evaluation(plan.cutoff_hz, plan.rate_hz, min(TRIM_S, TRIM_PART * recording.duration))
 

@@ -265,6 +265,7 @@ class _ServoBuilder:
             ("curve", "load_curve", 0.0),
             ("start", "startup_duty", 0.0),
             ("warm", "warming", -MOST_WARMED),
+            ("sag", "supply_sag", 0.0),
         ):
             for j, value in enumerate(self.command.each(key, self.n)):
                 if isinstance(value, str):

@@ -50,7 +50,7 @@ SOFTER = 0.1  # of a compliance that is left at least by one step: at a rigid jo
 HUBER = 1.345  # deviations up to which Huber's loss is a square: 95 % as efficient for normal residuals
 NORMAL_MEDIAN = 0.6745  # of the absolute value of a normal variable
 NARROWER = 0.9  # of the widths of Huber's loss: what is left of them by another fit
-FEW = 10  # iterations from each of several starts
+FEW = 10  # iterations from each of several starts, or from values of nearly the same logs
 LOOKS = 5  # for stretches in which something else pushed the robot
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
 GUESSES = {"IA": 0.01, "FV": 0.1, "FC": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0, "speed": 5.0, "share": 0.5}
@@ -133,6 +133,10 @@ class _OutputError:
         first = point.theta if start is None else None
         if self.is_robust and iterate:
             point = self._narrowed(point, steps)
+        if self.looks and start is not None and iterate:  # at good values contact shows before it has moved them
+            self._exclude_contact(point, steps)
+            point = self.at(point.theta, steps) or point
+        close, self.close = self.close, self.close if is_fixed else max(self.close, MOVED)  # finer steps come after
         while iterate:
             point = self._settled(point, steps)
             if self.looks:
@@ -140,8 +144,11 @@ class _OutputError:
             finer = tuple(2 * k for k in steps)
             is_finest = any(log.period / k < FINEST for log, k in zip(self.logs, finer, strict=True))
             if is_fixed or is_finest:
+                self.close = close
+                point = self._settled(point, steps) if is_finest and not is_fixed else point
                 break
-            again = self.at(point.theta, finer)
+            self._tell("fitting, halving the step of the simulation")
+            again = self._refined(point, steps, finer)
             if again is None:
                 break
             step, deviation = self._proposed(again, 0.0)
@@ -149,15 +156,23 @@ class _OutputError:
             if wider is None and MOVED < np.nanmax(moved, initial=0.0) < WIDEST * MOVED:
                 wider = self._inflation(point)
             moved = moved if wider is None else moved / wider
-            better = self.at(step, finer)
-            steps = finer
+            is_moved = bool(np.nanmax(moved, initial=0.0) > MOVED)
+            better, steps = self.at(step, finer, slopes=is_moved or self.is_robust), finer  # the latter settle again
             point = better if better is not None and better.cost <= again.cost else again
-            if not np.nanmax(moved, initial=0.0) > MOVED:
+            if not is_moved:
                 break
         if self.is_robust and iterate and not is_fixed:  # runs that stand and slide: one step is not the optimum
             point = self._settled(point, steps)
         self.slope_step = COARSEST
+        self._tell("computing standard deviations")
         return self._finished(self.at(point.theta, steps) or point, steps)
+
+    def _refined(self, point: _Rolled, steps: tuple[int, ...], finer: tuple[int, ...]) -> _Rolled | None:
+        """Simulated motion of a point at finer steps, with its derivatives where their own steps stay the same."""
+        if self.is_robust or self._coarse(steps) != self._coarse(finer):
+            return self.at(point.theta, finer)
+        again = self.at(point.theta, finer, slopes=False)
+        return None if again is None else replace(again, slopes=point.slopes)
 
     def _shifted(self, point: _Rolled, finer: _Rolled) -> Array:
         """Distance by which the residuals of finer steps, and nothing else, move the values of a point."""
@@ -226,17 +241,21 @@ class _OutputError:
         """
         self.looks = False
         for look in range(LOOKS):
-            motions = self._motions(point.theta, steps, slopes=False)
-            assert motions is not None  # the point was made by them
-            found = pushed(self.model, self.logs, [log.q - m.q for log, m in zip(self.logs, motions, strict=True)])
-            if all(np.array_equal(~rows, counts) for rows, counts in zip(found, self.counted, strict=True)):
+            if not self._exclude_contact(point, steps):
                 break
-            self.counted = [~rows for rows in found]
             self.expected = max(self.expected, self.settlings + 3)
             starts = [point.theta, *([] if look or first is None else [first])]  # what fitted a push may be a trap
             begins = [self.at(theta, steps) for theta in starts]
             point = min((self._settled(b, steps) for b in begins if b is not None), key=lambda found: found.cost)
         return point
+
+    def _exclude_contact(self, point: _Rolled, steps: tuple[int, ...]) -> bool:
+        """Exclude the rows in which something else pushes the robot; return whether these are others than before."""
+        motions = self._motions(point.theta, steps, slopes=False)
+        assert motions is not None  # the point was made by them
+        found = pushed(self.model, self.logs, [log.q - m.q for log, m in zip(self.logs, motions, strict=True)])
+        before, self.counted = self.counted, [~rows for rows in found]
+        return not all(np.array_equal(a, b) for a, b in zip(before, self.counted, strict=True))
 
     def _start(self, steps: tuple[int, ...], given: Array | None) -> _Rolled:
         tried = [given] if given is not None else [self._guess(), law_fit(self.model, self.logs)]
@@ -337,17 +356,19 @@ class _OutputError:
         most = self.most if most is None else most
         damping = DAMPING
         is_likely = True  # that the next step is better: then its derivatives, which cost most, are wanted, too
+        has_failed = False  # the step before, from the same point
         self.settlings += 1
         for k in range(most):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
             self._tell_iteration(k / most)
-            if self.promised < SMALL_FALL:
+            enough = max(SMALL_FALL, self._small_fall(point))
+            if self.promised < enough:
                 break
             step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
             tried = self.at(theta, steps, slopes=is_likely)
             if tried is None or tried.cost > point.cost:
-                damping, is_likely = 10 * max(damping, 1e-8), False
+                damping, is_likely, has_failed = 10 * max(damping, 1e-8), False, True
                 if damping > MOST_DAMPING or step < SMALL_STEP:
                     break
                 continue
@@ -355,8 +376,8 @@ class _OutputError:
             point = tried if is_likely else self.at(theta, steps) or point
             kept = 1.0 if self.is_robust else fall / self.promised  # what Huber's loss promises says little
             damping *= max(0.1, 1 - (2 * kept - 1) ** 3)  # Nielsen 1999: a step that kept half may be as long again
-            is_likely = kept > LIKELY
-            if step < SMALL_STEP or fall < max(SMALL_FALL, self._small_fall(point)):
+            is_likely, has_failed = kept > LIKELY and not has_failed, False
+            if step < SMALL_STEP or fall < enough:
                 break
         return point
 
@@ -370,8 +391,12 @@ class _OutputError:
         """Report an iteration; part: of the iterations at most, beside how far the promised gain has fallen."""
         gain = max(self.promised, SMALL_FALL)
         converged = max(part, float(np.log(min(gain, 1.0)) / np.log(SMALL_FALL)))
-        done = (self.settlings - 1 + converged) / max(self.expected, self.settlings)
-        self.tell(WorkStep(f"fitting, iteration {self.iterations}", done))
+        self._tell(f"fitting, iteration {self.iterations}", converged)
+
+    def _tell(self, what: str, part: float = 1.0) -> None:
+        """Report what is done next; part: of the current minimisation that is done."""
+        done = (self.settlings - 1 + part) / max(self.expected, self.settlings)
+        self.tell(WorkStep(what, max(done, 0.0)))
 
     def _finished(self, point: _Rolled, steps: tuple[int, ...]) -> LoopFit:
         whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
@@ -472,17 +497,26 @@ def _bound_note(model: ServoModel, k: int) -> str:
     return f"{name} is at its bound {model.lower[k]:g}"
 
 
-def moved(model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Sequence[int], most: int) -> _Rolled:
+def moved(
+    model: ServoModel,
+    logs: Sequence[LoopLog],
+    theta: Array,
+    steps: Sequence[int],
+    most: int = ITERATIONS,
+    *,
+    close: float = SMALL_MOVE,
+    tell: Tell = silent,
+) -> _Rolled:
     """Values after at most some iterations from theta, without standard deviations."""
     with one_thread():
-        fit = _OutputError(model, logs)
-        fit.most = most
+        fit = _OutputError(model, logs, tell)
+        fit.most, fit.close, fit.expected = most, close, 1
         return fit._settled(fit._start(tuple(steps), theta), steps)
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Values that a short fit reached, with their standard deviations under correlated residuals.
+    """Values that a short fit reached, with their standard deviations under correlated residuals (NaN if not computed).
 
     rest: residuals of each log (N, n); rms: of each position.  apart (n,): number of rows of each position that count
     as independent.
@@ -496,14 +530,20 @@ class Reached:
 
 
 def reached(
-    model: ServoModel, logs: Sequence[LoopLog], theta: Array | None, steps: Sequence[int], tell: Tell = silent
+    model: ServoModel,
+    logs: Sequence[LoopLog],
+    theta: Array | None,
+    steps: Sequence[int],
+    tell: Tell = silent,
+    *,
+    deviations: bool = True,
 ) -> Reached:
     """Values near the best ones, from theta or from the control law's: no value would move by more than `MOVED`."""
     with one_thread():
         fit = _OutputError(model, logs, tell)
         fit.close, fit.expected = MOVED, 1
         point = fit._settled(fit._start(tuple(steps), theta), steps)
-        deviation = fit._proposed(point, 0.0)[1] * fit._inflation(point)
+        deviation = fit._proposed(point, 0.0)[1] * fit._inflation(point) if deviations else np.full(fit.total, np.nan)
         own = slice(model.count)
         return Reached(point.theta[own], deviation[own], point.rest, point.rms, _rows_apart(point.rest) / LASTS)
 

@@ -12,7 +12,7 @@ from minertia.codegen.rollout.effects import SIMULATED
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.carrying import is_weightless
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
-from minertia.identification.closed_loop.fit import MOVED, output_error
+from minertia.identification.closed_loop.fit import FEW, MOVED, coarse_steps, moved, output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
@@ -60,7 +60,7 @@ def _residuals(model: ServoModel, log: LoopLog, rest: Array | None, counted: Mas
 def contact_sentences(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], h: float) -> list[str]:
     """Messages on validation logs with apparent external contact, with the residual of their other rows."""
     model, found = fit.model, []
-    if not model.command.leave_out_contact:
+    if not model.command.leave_out_contact or not unseen:
         return []
     known = [(log, _rest(model, fit.theta, log, h)) for log in logs]
     usual = usual_rest(model, *zip(*((log, e) for log, e in known if e is not None), strict=True))
@@ -169,8 +169,14 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float, tell: Tell = silen
         if cut < 3 * log.first or len(log.q) - cut < 2 * log.first:
             return None
         rest, last, steps = [log.part(0, cut)], log.part(cut, len(log.q)), fit.steps
-    again = output_error(fit.model, rest, fit.theta, steps=steps, close=MOVED, tell=tell)
-    return position_residuals(fit.model, again.theta, last, h)
+    steps = _coarser(steps, rest)  # values and residual of one step: its bias is in neither
+    again = moved(fit.model, rest, fit.theta, steps, FEW, close=MOVED, tell=tell)
+    return position_residuals(fit.model, again.theta[: fit.model.count], last, max(h, rest[0].period / steps[0]))
+
+
+def _coarser(steps: Sequence[int], logs: Sequence[LoopLog]) -> tuple[int, ...]:
+    """Simulation steps between rows of fits that serve as evidence: those of a first fit, or the given ones."""
+    return tuple(min(pair) for pair in zip(steps, coarse_steps(logs), strict=True))
 
 
 def scale(model: ServoModel) -> str:

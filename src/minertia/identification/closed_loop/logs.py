@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 SKIPPED = 0.3  # s at the start that are simulated and not counted: where it starts is only estimated
 START_ROWS = 8  # from which the start is estimated
 REST = 3.0  # deviations of a starting velocity below which the robot stands
+WITHOUT_LOAD = 90  # percentile of the logged voltages that is that without load; higher ones may be misread
 FEWEST = 20  # rows that can be fitted
 
 
@@ -247,6 +248,9 @@ def supply_of(campaign: Campaign, log: Log, whole: Recording) -> Supply | None:
         volts = np.full(shape, stated)
     on = np.where(np.asarray(whole.channels.get("enabled", np.ones(shape))) > 0.5, 1.0, 0.0)
     warm = whole.channels.get("temperature", np.full(shape, command.temperature))
+    sags = command.each("supply_sag", shape[1])
+    if any(sags):  # a servo that is asked once a second for its supply answers with what it was at that instant
+        volts = np.broadcast_to(np.percentile(volts, WITHOUT_LOAD, axis=0), shape)
     own = np.asarray(volts * on)
     return Supply(command.error_gain * register * own, command.duty_limit * own, on, own, warm - REFERENCE)
 

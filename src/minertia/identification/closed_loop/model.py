@@ -33,6 +33,7 @@ MOST_LOADED = 0.9  # of friction per load: what takes all of the load lets nothi
 MOST_CURVED = 100.0  # 1/(N m) or 1/N by which friction grows with the square of the load
 MOST_STARTED = 0.5  # of the duty cycle, that starts a motor
 MOST_WARMED = 0.1  # 1/K by which the effort of a motor changes
+MOST_SAGGED = 100.0  # V/(N m) or V/N by which a supply falls with a motor's effort
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
 
@@ -266,6 +267,6 @@ class ServoModel:
         """Upper bounds of the unknowns."""
         most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
         most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0], "SHARE": 1.0, "CURVE": MOST_CURVED}
-        most |= {"START": MOST_STARTED, "WARM": MOST_WARMED}
+        most |= {"START": MOST_STARTED, "WARM": MOST_WARMED, "SAG": MOST_SAGGED}
         most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

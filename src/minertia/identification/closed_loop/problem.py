@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
+from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
 from minertia.identification.campaigns.recorded import recorded_log
 from minertia.identification.closed_loop.build import loop_model
@@ -30,14 +30,11 @@ from minertia.identification.evidence.measure import LAG, Measure
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, Problem, Section
-from minertia.identification.logs.columns import choose
-from minertia.identification.logs.readers import column_names
-from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.io.errors import MinertiaError, expected
+from minertia.io.errors import expected
 from minertia.io.notebook import clipped, plural
 from minertia.io.steps import within
 from minertia.robot.robot import Note
@@ -63,14 +60,9 @@ class CommandProblem(Problem):
     servos: ServoModel = field(repr=False)
 
     @classmethod
-    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Whether all fitted logs contain commands and no efforts."""
-        return isinstance(campaign, Campaign) and is_commanded(campaign)
-
-    @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> CommandProblem:
         """Read and audit the logs, and determine the unknowns."""
-        assert isinstance(campaign, Campaign)  # `takes` no other
+        assert isinstance(campaign, Campaign)  # see `KINDS`
         tell = within(tell, 0.0, 0.0)  # reading takes next to nothing of the time of the fit
         tell("the logs contain commands and no efforts: fitting a model of the position servos")
         refuse_twins(campaign)
@@ -233,25 +225,3 @@ class CommandProblem(Problem):
 def _servo(estimate: Estimate) -> ServoEstimate:
     assert isinstance(estimate, ServoEstimate)  # `settled` refuses others
     return estimate
-
-
-def is_commanded(campaign: Campaign) -> bool:
-    """Whether the fitted logs contain commands and no efforts."""
-    return (
-        bool(campaign.train)
-        and not campaign.sensors
-        and all(_has_commands_alone(campaign, log) for log in campaign.train)
-    )
-
-
-def _has_commands_alone(campaign: Campaign, log: Log) -> bool:
-    if isinstance(log.source, Recording):
-        return log.source.tau is None and "command" in log.source.channels
-    if log.file is None:
-        return False
-    robot = campaign.robot
-    try:
-        found = choose(column_names(log.file, campaign.map, robot), campaign.map, robot, str(log.file), effort=False)
-    except MinertiaError:
-        return False  # told by whoever reads it
-    return found.effort is None and found.command is not None

@@ -149,6 +149,7 @@ def _servo_record(model: ServoModel, values: Array) -> dict[str, Any]:
             "load_curve": model.of_kind("curve", values).tolist(),
             "startup_duty": model.of_kind("start", values).tolist(),
             "warming": model.of_kind("warm", values).tolist(),
+            "supply_sag": model.of_kind("sag", values).tolist(),
         },
     }
 

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.dynamics.model import gravity_torques
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import SAME, Floor
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.contact import Mask, pushed
-from minertia.identification.closed_loop.fit import Reached, coarse_steps, output_error, reached
+from minertia.identification.closed_loop.fit import SLOPE_STEP, Reached, coarse_steps, output_error, reached
 from minertia.identification.closed_loop.ground import heights, with_floor
 from minertia.identification.closed_loop.judge import loose_names
 from minertia.identification.closed_loop.logs import LoopLog
@@ -38,7 +39,7 @@ SEARCHED = 80.0  # s of all logs together
 PROBED = 40.0  # the same for a look at elastic joints, which have two coordinates each
 LOW = 0.1  # part of the heights of the tip at which it may touch the ground
 LOADED = "load_coulomb"
-BEGIN_LOADED = 0.3  # of load-dependent friction, a third of the most there can be; beside half the Coulomb friction
+BEGIN_LOADED = 0.3  # of load-dependent friction at most: a third of the most there can be
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class _CommandSearch:
         self.is_open = campaign.effects is None
         self.period = min(log.period for log in logs)
         self.logs = shortened(logs)
-        self.steps = coarse_steps(self.logs)
+        self.steps = coarse_steps(self.logs, SLOPE_STEP)
         self.notes: list[str] = []
 
     def run(self) -> ChosenCommands:
@@ -125,14 +126,14 @@ class _CommandSearch:
             self._try(replace(self.campaign, floor=floor), note)
         if self._is_pushed():
             self.logs = [replace(log, pushed=rows) for log, rows in zip(self.logs, self._pushed(), strict=True)]
-            self.found = self._fitted(self.model, self.found.theta)
+            self.found = self._fitted(self.model, self.found.theta, deviations=False)
         if self.is_open:
             self._place()
             self._load()
         return ChosenCommands(self.campaign, self.model, self.found.theta, tuple(self.notes))
 
-    def _fitted(self, model: ServoModel, start: Array | None) -> Reached:
-        return reached(model, self.logs, start, self.steps, self.tell)
+    def _fitted(self, model: ServoModel, start: Array | None, *, deviations: bool = True) -> Reached:
+        return reached(model, self.logs, start, self.steps, self.tell, deviations=deviations)
 
     def _take(self, campaign: Campaign, note: str) -> None:
         model = loop_model(campaign, self.period)
@@ -184,15 +185,15 @@ class _CommandSearch:
     def _try(self, campaign: Campaign, note: str, *, shared: bool = False) -> None:
         """Take more unknowns if they make the positions likelier by more than Schwarz's penalty.
 
-        shared: whether Coulomb friction begins at half of what it is, and load-dependent friction beside it: at zero it
+        shared: whether load-dependent friction begins with half of the Coulomb friction at the mean load: at zero it
         would stay there.
         """
         try:
             model = loop_model(campaign, self.period)
             start = self._mapped(model)
             if shared:
-                start = np.array([_shared(name, value) for name, value in zip(model.names, start, strict=True)])
-            other = self._fitted(model, start)
+                start = self._shared(model, start)
+            other = self._fitted(model, start, deviations=False)
         except MinertiaError:
             return  # what is not simulated here
         apart = self.found.apart
@@ -202,10 +203,19 @@ class _CommandSearch:
             self.campaign, self.model, self.found = campaign, model, other
             self.notes.append(note)
 
-
-def _shared(name: str, value: float) -> float:
-    """Initial value of an unknown where Coulomb friction gives way to load-dependent friction."""
-    return {"FC": 0.5 * value, "FCL": BEGIN_LOADED}.get(symbol_of(name), value)
+    def _shared(self, model: ServoModel, theta: Array) -> Array:
+        """Initial values where Coulomb friction gives way to load-dependent friction, with the same friction in all."""
+        own, n = dict(zip(model.names, theta.tolist(), strict=True)), model.robot.n
+        weights = np.zeros(n)
+        if model.robot.has_parameters:
+            zeros = model.of_kind("zero", model.atom_values(theta))
+            q = np.concatenate([log.q[:, :n] + zeros for log in self.logs])
+            weights = np.mean(np.abs(gravity_torques(model.robot, q)), axis=0)
+        for j, weight in enumerate(weights, 1):
+            dry = own.get(f"FC{j}", 0.0)
+            part = min(BEGIN_LOADED, 0.5 * dry / max(float(weight), 1e-12))
+            own |= {f"FC{j}": dry - part * float(weight), f"FCL{j}": part}
+        return np.array([own[name] for name in model.names])
 
 
 def _floor_under(campaign: Campaign) -> Floor | None:

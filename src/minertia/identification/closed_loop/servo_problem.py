@@ -12,7 +12,7 @@ import numpy as np
 from minertia.identification.audits.values import without_misread
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
-from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
+from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import evidence_beside, finest_step, position_residuals
 from minertia.identification.closed_loop.logs import LoopLog
@@ -63,11 +63,6 @@ class ServoProblem(CommandProblem):
     others: tuple[Run, ...] = ()
     options: ServoOptions = field(default_factory=ServoOptions)
     found: ChosenServo | None = field(default=None, repr=False)
-
-    @classmethod
-    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """No campaign: folders of runs are given instead."""
-        return False
 
     @classmethod
     def of(cls, own: Sequence[Run], others: Sequence[Run], options: ServoOptions, tell: Tell) -> ServoProblem:
@@ -155,7 +150,7 @@ def servo_campaign(own: Sequence[Run], others: Sequence[Run], options: ServoOpti
     """Campaign of the runs of a servo."""
     command = Command(
         law="servo", error_gain=options.error_gain, duty_limit=options.duty_limit, target_speed=UNKNOWN,
-        startup_duty=UNKNOWN, zeros=UNKNOWN, loss="huber", leave_out_contact=False,
+        startup_duty=UNKNOWN, supply_sag=UNKNOWN, zeros=UNKNOWN, loss="huber", leave_out_contact=False,
     )  # fmt: skip
     effects = ("rotor", "viscous", "coulomb")
     logs = [run.log for run in own]

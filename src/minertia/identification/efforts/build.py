@@ -37,7 +37,7 @@ from minertia.identification.problem.marginal import memory_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, with_fixed
 from minertia.identification.problem.rows import judged_motion
-from minertia.identification.problem.solve import best_terms, weighted_solution
+from minertia.identification.problem.solve import best_terms, excited_fit
 from minertia.identification.problem.tried import Tried
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import clipped, plural
@@ -152,20 +152,20 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
     short = [judged_motion(shortened(log)) for log in ready.train]  # friction shows in efforts
     with one_thread():
         model = linear_of(campaign)
-        first = observe(model, short, names=names)
+        first = observe(model, short, names=names, blocks=1)
         reach = reach_of(first)
         wanted = candidates(campaign.robot, reach, memory=campaign.memory)
         superset = linear_model(campaign.robot, wanted, joints=campaign.efforts, method=SETS[campaign.parameters])
         load = load_efforts(model, plain_values(first))
-        seen = with_fixed(observe(superset, short, names=names, load=load), campaign.fix)[0]
+        seen = with_fixed(observe(superset, short, names=names, load=load, blocks=1), campaign.fix)[0]
         groups = prior_groups(seen, prior_values(campaign), campaign.fix)
         return climbed(seen, reach, groups, memory_of(first, EFFECT_TIMES))
 
 
 def plain_values(observation: Observation) -> Array:
     """Values of all unknowns by weighted least squares, zero where the motion does not excite them."""
-    part = observation.reduced(excitation(observation).independent)
-    return part.expand(weighted_solution(part)[0])
+    fit = excited_fit(observation)
+    return fit.part.expand(fit.beta)
 
 
 def _problem(ready: PreparedCampaign, observation: Observation) -> EffortRows:
@@ -181,6 +181,7 @@ def _observed(model: LinearModel, logs: Sequence[EffortLog]) -> Observation:
     names = [log.name for log in logs]
     if not model.choice.needs_load:
         return observe(model, logs, names=names)
-    first = observe(model, logs, names=names, load=lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity)))
+    blank = np.zeros(model.robot.n_velocity)
+    first = observe(model, logs, names=names, load=lambda q, qd, qdd: np.tile(blank, (len(q), 1)), blocks=1)
     samples = sum(log.states or 0 for log in logs) or None
     return observe(model, logs, names=names, load=load_efforts(model, plain_values(first), samples))

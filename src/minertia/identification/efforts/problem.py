@@ -53,11 +53,6 @@ class EffortProblem(EffortRows, Problem):
     measure: ClassVar[Measure] = EFFORT
 
     @classmethod
-    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Return True: logs that no other kind of problem accepts are read as logs of efforts."""
-        return True
-
-    @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortProblem:
         """Read, audit, repair and filter the logs of a campaign, and build its linear regression equations."""
         rows = build_rows(campaign, tell)

@@ -38,7 +38,7 @@ from minertia.identification.problem.marginal import (
     memory_of,
 )
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import inverse, weighted_solution
+from minertia.identification.problem.solve import excited_fit, inverse
 from minertia.identification.problem.tried import Tried
 from minertia.io.errors import SolverFailed
 from minertia.io.resources import one_thread
@@ -122,19 +122,17 @@ def _deviations(model: LinearModel, groups: Groups, found: Marginal) -> dict[str
 
 def impossible_effects(problem: Observation) -> list[str]:
     """Effects that cannot be negative but whose least-squares coefficient is significantly negative."""
-    part = problem.reduced(excitation(problem).independent)
-    beta, R, _ = weighted_solution(part)
-    deviation = np.linalg.norm(inverse(R[:-1, :-1]), axis=1)
-    values = zip(part.names, beta + part.shift[list(part.keep)], deviation, strict=True)
+    fit = excited_fit(problem)
+    part, deviation = fit.part, np.linalg.norm(inverse(fit.R[:-1, :-1]), axis=1)
+    values = zip(part.names, fit.beta + part.shift[list(part.keep)], deviation, strict=True)
     return [name for name, v, d in values if v < -CERTAIN * d and is_nonnegative(symbol_of(name))]
 
 
 def _cancellation(problem: Observation) -> float:
     """Largest effort that one unknown makes in the fit of least squares, over the effort of all."""
-    part = problem.reduced(excitation(problem).independent)
-    beta, _, _ = weighted_solution(part)
-    sizes = np.linalg.norm(part.totals, axis=1)  # of the columns and the effort
-    return float(np.max(np.abs(beta) * sizes[:, :-1] / np.maximum(sizes[:, -1:], 1e-300), initial=0.0))
+    fit = excited_fit(problem)
+    sizes = np.linalg.norm(fit.part.totals, axis=1)  # of the columns and the effort
+    return float(np.max(np.abs(fit.beta) * sizes[:, :-1] / np.maximum(sizes[:, -1:], 1e-300), initial=0.0))
 
 
 def _contradiction(problem: Observation, space: PhysicalSpace, sigma: Array, memory: float) -> float:
@@ -142,14 +140,13 @@ def _contradiction(problem: Observation, space: PhysicalSpace, sigma: Array, mem
 
     sigma: noise level of each effort.  Infinite where no physical fit is found.
     """
-    part = problem.reduced(excitation(problem).independent)
-    beta, _, _ = weighted_solution(part)
+    fit = excited_fit(problem)
     sigma = trusted_levels(problem, sigma)
     try:
         R = unshifted(problem, problem.triangle(sigma))
         held = physical_fit(space, R, problem.samples * len(sigma), weight=GAPS_ONLY).beta
     except SolverFailed:
         return float("inf")
-    fits = (problem.own(held), problem.own(part.expand(beta)))
+    fits, count = (problem.own(held), problem.own(fit.part.expand(fit.beta))), fit.part.count
     with_prior, free = (float(np.sum((problem.residuals(own) / sigma) ** 2)) for own in fits)
-    return ((with_prior - free) / memory - part.count) / float(np.sqrt(2 * max(part.count, 1)))
+    return ((with_prior - free) / memory - count) / float(np.sqrt(2 * max(count, 1)))

@@ -29,12 +29,13 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.marginal import PriorDeviations
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import (
+    ExcitedFit,
     block_folds,
+    excited_fit,
     inverse,
     left_out_squares,
     noise_floor,
     strongest,
-    weighted_solution,
 )
 from minertia.identification.problem.triangles import triangle
 from minertia.io.errors import SolverFailed
@@ -85,10 +86,9 @@ class Physical(Estimator):
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         space = self._space(problem)
-        found = excitation(problem)
-        part = problem if found.is_complete else problem.reduced(found.independent)
-        free, _, sigma = weighted_solution(part)
-        sigma = trusted_levels(problem, sigma if self.likely is None else np.array(self.likely.levels))
+        found, least = excitation(problem), excited_fit(problem)
+        free = least.beta
+        sigma = trusted_levels(problem, least.sigma if self.likely is None else np.array(self.likely.levels))
         R = problem.triangle(sigma)
         rows = problem.samples * len(sigma)
         weight = self._best_weight(problem, space, sigma) if self.weight is None else self.weight
@@ -101,7 +101,7 @@ class Physical(Estimator):
         try:
             space, answer, remarks = self._limited(space, unshifted(problem, R), rows, weight, settle)
         except SolverFailed as err:
-            return _unphysical(problem, part, self.fixed, err)
+            return _unphysical(problem, least, self.fixed, err)
         sigma = np.maximum(problem.residuals(problem.own(answer.beta)) / np.sqrt(problem.samples), noise_floor(problem))
         notes = (*((prior_weight(weight),) if weight > GAPS_ONLY else ()), *remarks)
         verdict = answer.verdict(
@@ -251,16 +251,12 @@ def _slack(space: PhysicalSpace, beta: Array) -> float | None:
         return None
 
 
-def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, float], failed: SolverFailed) -> Fit:
-    """Least squares where no physically consistent parameters were found, with an explanation.
-
-    part: the problem without unidentifiable parameters.
-    """
-    beta, R, sigma = weighted_solution(part)
-    inv = inverse(R[:-1, :-1])
-    places = [problem.names.index(name) for name in part.names]
+def _unphysical(problem: Observation, least: ExcitedFit, fixed: Mapping[str, float], failed: SolverFailed) -> Fit:
+    """Least squares where no physically consistent parameters were found, with an explanation."""
+    inv = inverse(least.R[:-1, :-1])
+    places = [problem.names.index(name) for name in least.part.names]
     values, covariance = np.zeros(problem.count), np.zeros((problem.count, problem.count))
-    values[places] = beta
+    values[places] = least.beta
     covariance[np.ix_(places, places)] = inv @ inv.T
     known = f", with {', '.join(f'{n} = {v:g}' for n, v in list(fixed.items())[:4])} fixed" if fixed else ""
     what = (
@@ -275,4 +271,4 @@ def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, flo
     )
     nothing: dict[str, object] = {"excess": None, "slack": None, "at_boundary": [], "smallest_margin": None}
     verdict: dict[str, object] = {"status": NOT_FOUND, "sentence": sentence, **nothing}
-    return Fit(values, covariance, sigma, verdict=verdict)
+    return Fit(values, covariance, least.sigma, verdict=verdict)

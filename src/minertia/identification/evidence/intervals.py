@@ -134,6 +134,17 @@ def spread(
 ) -> Spread:
     """Standard deviations under correlated residuals, relative to white noise (theory page, equation 27).
 
+    The arguments are those of `residue_of`.
+    """
+    with one_thread():
+        return spread_by(residue_of(problem, beta, sigma, known, error), problem.samples)
+
+
+def residue_of(
+    problem: Observation, beta: Array, sigma: Array, known: Array | None = None, error: Array | None = None
+) -> Residue:
+    """Residual statistics of a fit, from which its standard deviations are computed.
+
     known (any, unknowns): rows of prior knowledge of the unknowns, as they entered the fit; error (any, any):
     covariance of their errors, default: the identity.
     """
@@ -143,7 +154,7 @@ def spread(
         inv = inverse(triangle(np.concatenate([R, prior]))[: problem.count])
         shown = [np.flatnonzero(np.abs(total[:, :-1]).max(axis=0) > 0).tolist() for total in problem.totals]
         P = prior @ inv
-        return spread_of(
+        return _residue(
             _weighted(problem, beta, sigma),
             [log.samples for log in problem.logs],
             inv,
@@ -219,6 +230,18 @@ def spread_of(
     error: Array | None = None,
 ) -> Spread:
     """Spread for any rows; samples: number of samples of each log; other arguments as for `Residue`."""
+    return spread_by(_residue(rows, samples, inverse, shown, known, error), sum(samples))
+
+
+def _residue(
+    rows: Iterable[Weighted],
+    samples: Sequence[int],
+    inverse: Array,
+    shown: Sequence[Sequence[int]],
+    known: Array | None = None,
+    error: Array | None = None,
+) -> Residue:
+    """Residual statistics of any rows; arguments as for `spread_of`."""
     lengths = [size for count in samples for size in _lengths(count)]
     fits = KEPT // max(max(lengths) * sum(len(own) for own in shown), 1)
     every = max(1, -(-len(lengths) // min(max(fits, 2), STRETCHES)))
@@ -226,7 +249,7 @@ def spread_of(
     for k, (X, e) in enumerate(stretches(rows, samples)):
         if k % every == 0:
             residue.add(X, e)
-    return _spread(residue, sum(samples))
+    return residue
 
 
 def _lengths(count: int) -> list[int]:
@@ -257,7 +280,7 @@ def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tupl
             piece = Weighted(log, piece.X[missing:], piece.e[missing:])
 
 
-def _spread(residue: Residue, samples: int) -> Spread:
+def spread_by(residue: Residue, samples: int) -> Spread:
     """Parameter covariance due to noise (theory page, equation 27), plus that of the prior knowledge."""
     inv, count, white = residue.inverse, len(residue.inverse), residue.white
     by_known = inv @ residue.known @ inv.T

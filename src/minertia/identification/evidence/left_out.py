@@ -63,7 +63,8 @@ def left_out_error(
         if not folds:
             return NOTHING_LEFT_OUT
         rest, effort = np.zeros((2, count))
-        for fold, own in zip(folds, block_folds(rows, np.ones(count)), strict=True):
+        held = folds if judged is None else block_folds(judged, np.ones(count))
+        for fold, own in zip(folds, held, strict=True):
             beta = _refitted(fold.fitted, refit)
             if beta is None:  # the other folds do not excite everything
                 return LeftOut(np.full(count, np.inf), np.ones(count), problem.samples)

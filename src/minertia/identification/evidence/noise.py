@@ -13,6 +13,7 @@ freedom correct the mean spectrum by their own power.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -224,6 +225,12 @@ class Residue:
             if self.error.any():
                 self.added[j] += kinds.banded(np.sum((self._wrong.T @ z) ** 2, axis=0))
             self.each[j] += _squares(self.white[:, own], fft.rfft(columns[j], kinds.size)) @ weighted
+
+    def with_error(self, factor: float) -> Residue:
+        """The same statistics with the variance of the prior's errors times a factor."""
+        other = copy(self)
+        other.error, other.added = factor * self.error, factor * self.added
+        return other
 
     @cached_property
     def taken(self) -> Array:

@@ -8,6 +8,9 @@ from a copy contains none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
@@ -54,7 +57,9 @@ def copied_part(log: Recording | Motion, fitted: Recording | Motion) -> float:
         return 0.0
     starts = np.unique(np.linspace(0, max(len(own) - WINDOW, 0), WINDOWS).astype(int))
     noise = _noise_of_both(log, fitted)
-    parts = [_copied(own[a : a + WINDOW], theirs, step, noise) for a in starts]
+    length = min(WINDOW, len(own))
+    thinned = [_Sought.of(theirs[phase::step], length) for phase in range(step)]
+    parts = [_copied(own[a : a + length], thinned, noise) for a in starts]
     return float(np.mean(parts))
 
 
@@ -68,10 +73,9 @@ def _rate(log: Recording | Motion) -> float:
     return (len(log) - 1) / max(float(log.t[-1] - log.t[0]), 1e-9)
 
 
-def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
-    """Fraction of a window whose noise equals that of every `step`-th row of a fitted log, at any offset."""
-    best = max((_aligned(window, fitted[phase::step]) for phase in range(step)), key=lambda found: found[0])
-    _, lag, thinned = best
+def _copied(window: Array, fitted: Sequence[_Sought], noise: Array) -> float:
+    """Fraction of a window whose noise equals that of a fitted log, thinned at any phase, at any offset."""
+    _, lag, thinned = max((one.aligned(window) for one in fitted), key=lambda found: found[0])
     first, last = max(-lag, 0), min(len(window), len(thinned) - lag)
     if last - first < BLOCK:
         return 0.0
@@ -82,13 +86,26 @@ def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
     return float(alike) * (last - first) / len(window)
 
 
-def _aligned(window: Array, fitted: Array) -> tuple[float, int, Array]:
-    """Maximum cross-correlation of the noise of two logs, its shift in rows, and the second log."""
-    x, y = _rough(window), _rough(fitted)
-    size = int(fft.next_fast_len(len(x) + len(y), real=True))
-    found = fft.irfft(np.sum(np.conj(fft.rfft(x, size, axis=0)) * fft.rfft(y, size, axis=0), axis=1), size)
-    at = int(np.argmax(found))
-    return float(found[at]), at if at < len(y) else at - size, fitted
+@dataclass(frozen=True)
+class _Sought:
+    """Efforts of a log in which windows of another one are looked for, and the transform of their noise."""
+
+    tau: Array
+    size: int
+    transform: Array
+
+    @classmethod
+    def of(cls, tau: Array, window: int) -> _Sought:
+        """For windows of so many rows."""
+        size = int(fft.next_fast_len(window + len(tau), real=True))
+        return cls(tau, size, np.asarray(fft.rfft(_rough(tau), size, axis=0)))
+
+    def aligned(self, window: Array) -> tuple[float, int, Array]:
+        """Maximum cross-correlation of the noise of a window and of this log, its shift in rows, and this log."""
+        spectrum = np.conj(fft.rfft(_rough(window), self.size, axis=0)) * self.transform
+        found = fft.irfft(np.sum(spectrum, axis=1), self.size)
+        at = int(np.argmax(found))
+        return float(found[at]), at if at < len(self.tau) else at - self.size, self.tau
 
 
 def _rough(tau: Array) -> Array:

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.estimators.estimate import Fit, Prior
-from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.intervals import Spread, residue_of, spread_by
 from minertia.identification.problem.marginal import BELIEF, USUAL_ERROR
 from minertia.identification.problem.observation import Observation
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 RANGE = np.geomspace(0.01, 100.0, 241)  # relative errors that are looked at
@@ -41,13 +42,12 @@ def held_spread(problem: Observation, fit: Fit) -> HeldSpread:
     prior = fit.prior
     assert prior is not None
 
-    def at(relative: float) -> Spread:
-        error = relative**2 * prior.rows @ prior.error @ prior.rows.T
-        return spread(problem, fit.beta, fit.sigma, prior.rows, error)
-
-    first = at(USUAL_ERROR)
-    relative = prior_error(problem, fit.sigma, prior, float(np.median(first.inflation)) ** 2)
-    widths = at(relative)
+    with one_thread():
+        error = USUAL_ERROR**2 * prior.rows @ prior.error @ prior.rows.T
+        usual = residue_of(problem, fit.beta, fit.sigma, prior.rows, error)
+        first = spread_by(usual, problem.samples)
+        relative = prior_error(problem, fit.sigma, prior, float(np.median(first.inflation)) ** 2)
+        widths = spread_by(usual.with_error((relative / USUAL_ERROR) ** 2), problem.samples)
     alone = np.sqrt(np.diag(widths.white))
     stated = widths.inflation * alone
     # the truth is about the prior, so no value is off by more than it differs from that, and that from the truth

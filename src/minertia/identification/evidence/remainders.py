@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear, nnls
@@ -17,39 +20,50 @@ def root_mean_square(parts: Array) -> float:
     return float(np.sqrt(np.mean(parts**2))) if len(parts) else 0.0
 
 
-def beside_rigid(effects: Array, tau: Array, rigid: Array) -> tuple[float, float]:
-    """RMS residual with the given rigid-body effort, and the offset; effects by non-negative least squares."""
-    rest, means = tau - rigid, effects.mean(axis=0)
-    x, left = nnls(effects - means, rest - rest.mean())
-    return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
+@dataclass(frozen=True)
+class JointEffects:
+    """Q and R of the columns of a joint's effects that vary, without their means, and these means."""
 
+    Q: Array
+    R: Array
+    means: Array
 
-def basis(effects: Array) -> Array:
-    """Orthonormal basis of the column space of the effects, without an offset."""
-    return _orthogonal(effects)[0]
+    @classmethod
+    def of(cls, effects: Array) -> JointEffects:
+        """From the columns (N, effects)."""
+        return cls(*_orthogonal(effects))
+
+    def fitted(self, effort: Array) -> tuple[float, float]:
+        """RMS residual of an effort, and its offset; effects by non-negative least squares."""
+        mean = float(effort.mean())
+        centred = effort - mean
+        shown = self.Q.T @ centred
+        x, left = nnls(self.R, shown) if len(self.R) else (shown, 0.0)
+        outside = float(np.linalg.norm(centred - self.Q @ shown))
+        return math.hypot(outside, float(left)) / math.sqrt(len(effort)), mean - float(self.means @ x)
 
 
 def without(effects: Array, columns: Array) -> Array:
     """Project the effects and an offset out of columns."""
-    Q, _ = _orthogonal(effects)
+    Q = _orthogonal(effects)[0]
     centred = columns - columns.mean(axis=0)
     return np.asarray(centred - Q @ (Q.T @ centred))
 
 
 def constant(effects: Array, columns: Array) -> Array:
     """Constant part of each column, estimated together with the effects."""
-    Q, R = _orthogonal(effects)
-    moving = np.linalg.norm(effects - effects.mean(axis=0), axis=0) > 0
+    Q, R, means = _orthogonal(effects)
     x = np.linalg.lstsq(R, Q.T @ (columns - columns.mean(axis=0)), rcond=RIDGE)[0]
-    return np.asarray(columns.mean(axis=0) - effects[:, moving].mean(axis=0) @ x)
+    return np.asarray(columns.mean(axis=0) - means @ x)
 
 
-def _orthogonal(effects: Array) -> tuple[Array, Array]:
-    """Q and R of the centred effect columns."""
-    centred = effects - effects.mean(axis=0)
-    D = centred[:, np.linalg.norm(centred, axis=0) > 0]
-    Q, R = np.linalg.qr(D)
-    return np.asarray(Q), np.asarray(R)
+def _orthogonal(effects: Array) -> tuple[Array, Array, Array]:
+    """Q and R of the centred columns of effects that vary, and the means of these columns."""
+    means = effects.mean(axis=0)
+    centred = effects - means
+    moving = np.linalg.norm(centred, axis=0) > 0
+    Q, R = np.linalg.qr(centred[:, moving])
+    return np.asarray(Q), np.asarray(R), means[moving]
 
 
 def within_bounds(parts: list[tuple[Array, int]], links: int, samples: int) -> float:

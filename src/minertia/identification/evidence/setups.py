@@ -17,9 +17,9 @@ from minertia.identification.evidence.proposals import CHECKS, Proposal
 from minertia.identification.evidence.remainders import root_mean_square
 from minertia.identification.evidence.trial import AS_STATED, Left, Setup, Trial
 
+SAME = 1e-9  # relative difference of residuals that rounding errors explain
 # told by masses fitted anew: the file's are too far off
 OF_FITS = ("gain", "ratio", "drift", "late", "coupling", "lengths", "pace")
-TOGETHER = 8  # set-ups whose columns are made together
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Suspicion:
 def suspicions(trial: Trial) -> tuple[Suspicion, ...]:
     """Set-ups that explain the efforts far better than the specified one, the best first."""
     is_sure = trial.has_masses and float(trial.of_masses().max(initial=0.0)) < at.SURE
-    before = trial.left()
+    before = trial.with_links(trial.left())
     is_structured = max(before.joints, default=0.0) > at.CLEARLY_MORE
     by_masses = [c for c in CHECKS if c not in OF_FITS and (c == "scale" or not is_sure)]
     each = [s for check in by_masses if (s := _suspicion(trial, before, check)) is not None]
@@ -79,9 +79,13 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
     best = _best(trial.coarse, list(CHECKS[check](trial)), by_refit=check in OF_FITS or not trial.has_masses)
     if best is None:
         return None
-    if before.masses is not None and trial.masses_left([best.setup])[0] > at.NO_WORSE * before.masses:
+    masses = None if before.masses is None else trial.masses_left([best.setup])[0]
+    if before.masses is not None and masses is not None and masses > at.NO_WORSE * before.masses:
         return None
-    after = trial.left(best.setup)
+    after = trial.left(best.setup, masses)
+    if not _is_believed(before, after, check):  # not even if links within tolerances explained all
+        return None
+    after = trial.with_links(after, best.setup)
     is_believed = _is_believed(before, after, check) and (
         check != "scale" or _scale_mends(trial, best.setup, (before, after))
     )
@@ -109,12 +113,17 @@ def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal |
     if not proposals:
         return None
     left = _measured(trial, proposals, by_refit)
-    first = int(np.argmin(left))
+    first = _smallest(left)
     finer = [proposal for proposal in proposals[first].nearby() if trial.can_be(proposal.setup)]
     between = _measured(trial, finer, by_refit)
     if not finer or at.PLAIN * min(between) >= left[first]:
         return proposals[first]
-    return finer[int(np.argmin(between))]
+    return finer[_smallest(between)]
+
+
+def _smallest(left: list[float]) -> int:
+    """Index of the smallest residual, the first of those that differ by rounding errors only."""
+    return int(np.argmax(np.array(left) <= (1 + SAME) * min(left)))
 
 
 def _measured(trial: Trial, proposals: list[Proposal], by_refit: bool) -> list[float]:
@@ -123,8 +132,8 @@ def _measured(trial: Trial, proposals: list[Proposal], by_refit: bool) -> list[f
     if not by_refit:
         return trial.masses_left(setups)
     found: list[float] = []
-    for start in range(0, len(setups), TOGETHER):
-        some = setups[start : start + TOGETHER]
+    for start in range(0, len(setups), trial.together):
+        some = setups[start : start + trial.together]
         trial.make_columns(some)
         found += [trial.refit_left(setup) for setup in some]
     return found

@@ -20,8 +20,7 @@ from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.remainders import (
-    basis,
-    beside_rigid,
+    JointEffects,
     constant,
     fitted,
     least_left,
@@ -45,6 +44,8 @@ BLOCKS = 2  # of a log in blocks that are looked at
 LONGEST_DELAY = 0.4  # s
 SLOW = (0.02, 0.15)  # of the highest speed: below the one Coulomb friction turns round, sharply or smoothly
 TOGETHER = 64  # set-ups that go through the recursion together
+NUMBERS = 4_000_000  # numbers of the columns that are made together, at most, but those of
+FEW_TOGETHER = 8  # set-ups
 PART = 40  # rows of a part of a log
 FEWEST = 40  # samples below which nothing is tried
 GAINS = np.geomspace(0.25, 4.0, 25)  # of one joint's effort that are tried
@@ -127,9 +128,21 @@ class _Track:
         """Efforts at the rows, with the delay of a set-up compensated."""
         if not (setup.delay or setup.drift or setup.late):
             return np.asarray(self.tau[self.rows])
-        at, x = self.rows * (1 + setup.drift) + setup.delay * self.rate_hz, np.arange(len(self.tau))
-        late = np.array(setup.late or np.zeros(self.tau.shape[1])) * self.rate_hz
-        return np.column_stack([np.interp(at + own, x, column) for own, column in zip(late, self.tau.T, strict=True)])
+        last, late = len(self.tau) - 1, np.array(setup.late or [0.0]) * self.rate_hz
+        at = self.rows[:, None] * (1 + setup.drift) + setup.delay * self.rate_hz + late
+        first = np.clip(np.floor(at), 0, max(last - 1, 0)).astype(int)
+        joint = np.arange(self.tau.shape[1])
+        left, right = self.tau[first, joint], self.tau[np.minimum(first + 1, last), joint]
+        return np.asarray(left + np.clip(at - first, 0.0, 1.0) * (right - left))
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Basis Q (N, effects) of a joint's effects, and the link columns `shown`, those not zero, without these: Y."""
+
+    Q: Array
+    shown: NDArray[np.intp]
+    Y: Array
 
 
 @dataclass(frozen=True)
@@ -146,7 +159,8 @@ class Trial:
     springs: tuple[Term, ...] = ()
     in_newtons: bool = True
     made: dict[Setup, Array] = field(default_factory=dict, repr=False, compare=False)
-    cleared: dict[Setup, dict[int, tuple[Array, Array, Array]]] = field(default_factory=dict, repr=False, compare=False)
+    cleared: dict[Setup, tuple[list[_Beside], Array]] = field(default_factory=dict, repr=False, compare=False)
+    bases: dict[tuple[int, Setup], JointEffects] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<Trial: {len(self.q)} samples of {len(self.joints)} joints>"
@@ -218,7 +232,7 @@ class Trial:
     @cached_property
     def coarse(self) -> Trial:
         """Trial on a third of the rows, for a preliminary choice."""
-        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={}, cleared={})
+        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={}, cleared={}, bases={})
 
     @cached_property
     def has_masses(self) -> bool:
@@ -244,14 +258,14 @@ class Trial:
             tau = _added(tau, a, b, c)
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
 
-    def _sizes(self, setup: Setup) -> Array:
-        """Effort standard deviations under a set-up, increased by noise, without the effect of a coupling."""
+    def _sizes(self, setup: Setup, tau: Array) -> Array:
+        """Standard deviations of the efforts tau of a set-up, increased by noise, without the effect of a coupling."""
         share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
         noisy = np.hypot(1.0, at.NOISY * share)
         for order in (setup.order, setup.effort_order):
             noisy = noisy if order is None else noisy[list(order)]
-        plain = setup if setup.coupled is None else replace(setup, coupled=None)
-        return np.asarray(np.std(self.state(plain)[3], axis=0) * noisy)
+        plain = tau if setup.coupled is None else self.state(replace(setup, coupled=None))[3]
+        return np.asarray(np.std(plain, axis=0) * noisy)
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
         """Regressor columns of a coordinate's rotor inertia, friction and springs."""
@@ -274,11 +288,15 @@ class Trial:
         return self.effects(j, self.q, self.qd, self.qdd)
 
     @cached_property
+    def sprung(self) -> frozenset[int]:
+        """Coordinates with springs."""
+        return frozenset(self.robot.coordinate_of(t.joint) for t in self.springs)
+
+    @cached_property
     def slides(self) -> dict[int, Slide]:
         """Prismatic joints along which the file's weight is constant; none if a spring may support it."""
-        sprung = {self.robot.coordinate_of(t.joint) for t in self.springs}
         kinds = {j: self.robot.joints[self.robot.independent[j]].kind for j in self.joints}
-        own = [j for j, kind in kinds.items() if kind == "prismatic" and j not in sprung]
+        own = [j for j, kind in kinds.items() if kind == "prismatic" and j not in self.sprung]
         if not own or not any(self.robot.gravity):
             return {}
         along, g = self._under_gravity(), np.array(self.robot.gravity)
@@ -303,7 +321,7 @@ class Trial:
         rigid, tau, found = inverse_dynamics(self.bare, self.q, self.qd, self.qdd), self.tau(), {}
         for j, slide in self.slides.items():
             asked = float(rigid[:, j].mean()) + slide.stated
-            offset = beside_rigid(self._own(j), tau[:, j], rigid[:, j])[1]
+            offset = self._effects(j, AS_STATED).fitted(tau[:, j] - rigid[:, j])[1]
             found[j] = (asked - slide.stated + offset, asked)
         return found
 
@@ -332,15 +350,16 @@ class Trial:
                 q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
                 rigid = inverse_dynamics(robot, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
                 for k, state, own in zip(some, states, rigid, strict=True):
-                    sizes = self._sizes(setups[k])
-                    found[k] = [self._of_one(j, state, own[:, j], float(sizes[j])) for j in self.joints]
+                    sizes = self._sizes(setups[k], state[3])
+                    rest = state[3] - own
+                    found[k] = [self._of_one(j, setups[k], rest[:, j], float(sizes[j])) for j in self.joints]
         return found
 
-    def _of_one(self, j: int, state: tuple[Array, Array, Array, Array], rigid: Array, varying: float) -> float:
-        tau = state[3][:, j]
+    def _of_one(self, j: int, setup: Setup, beside: Array, varying: float) -> float:
+        """Relative residual of a joint; beside: its effort less that of the file's masses."""
         if not varying > 0:
             return 0.0
-        rest, offset = beside_rigid(self.effects(j, *state[:3]), tau, rigid)
+        rest, offset = self._effects(j, setup).fitted(beside)
         excess = self.slides[j].excess(offset, varying) if j in self.slides else 0.0
         return float(np.hypot(rest, excess) / varying)
 
@@ -354,41 +373,63 @@ class Trial:
 
     def of_refit(self, setup: Setup = AS_STATED) -> Array:
         """Relative residual of each joint's varying effort with refitted masses."""
-        products = list(self._products(setup).values())
-        x = np.append(-fitted(np.sum(products, axis=0)), 1.0)
-        return np.array([np.sqrt(max(float(x @ own @ x), 0.0)) for own in products])
+        weights, rests = self._rests(setup)
+        joints, products = self._beside_effects(setup)
+        whole = np.zeros((products.shape[1] + 1, products.shape[1] + 1))
+        whole[:-1, :-1] = np.tensordot(weights**2, products, 1)
+        for one, weight, rest in zip(joints, weights, rests, strict=True):
+            whole[one.shown, -1] += weight**2 * (rest @ one.Y)
+        x = fitted(whole)
+        left = [np.linalg.norm(rest - one.Y @ x[one.shown]) for one, rest in zip(joints, rests, strict=True)]
+        return np.asarray(weights * left)
 
-    def _products(self, setup: Setup) -> dict[int, Array]:
+    def _rests(self, setup: Setup) -> tuple[Array, list[Array]]:
+        """One over each joint's varying effort, zero for a constant one, and its effort without its effects."""
+        tau, joints = self.state(setup)[3], list(self.joints)
+        sizes = self._sizes(setup, tau)[joints] * np.sqrt(len(tau))
+        centred = np.ascontiguousarray((tau - tau.mean(axis=0))[:, joints].T)
+        bases = [one.Q for one in self._beside_effects(setup)[0]]
+        weights = np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
+        return weights, [rest - Q @ (Q.T @ rest) for rest, Q in zip(centred, bases, strict=True)]
+
+    def _products(self) -> Array:
         """Gram matrix of each joint's columns and effort, effects projected out, over its varying effort."""
-        tau, sizes, found = self.state(setup)[3], self._sizes(setup), {}
-        for j, (Q, Y, squares) in self._beside_effects(setup).items():
-            size = float(sizes[j] * np.sqrt(len(tau)))
-            rest = tau[:, j] - tau[:, j].mean()
-            rest = rest - Q @ (Q.T @ rest)
-            mixed = Y.T @ rest
-            G = np.block([[squares, mixed[:, None]], [mixed[None, :], np.array([[rest @ rest]])]])
-            found[j] = G / size**2 if size > 0 else np.zeros_like(G)
-        return found
+        weights, rests = self._rests(AS_STATED)
+        joints, products = self._beside_effects(AS_STATED)
+        G = np.pad(products, ((0, 0), (0, 1), (0, 1)))
+        for own, one, rest in zip(G, joints, rests, strict=True):
+            own[one.shown, -1] = own[-1, one.shown] = rest @ one.Y
+            own[-1, -1] = rest @ rest
+        return np.asarray(G * weights[:, None, None] ** 2)
 
-    def _beside_effects(self, setup: Setup) -> dict[int, tuple[Array, Array, Array]]:
-        """For each joint, a basis of its effects, its link columns without these, and their Gram matrix."""
+    def _beside_effects(self, setup: Setup) -> tuple[list[_Beside], Array]:
+        """Link columns of each joint without its effects, and their Gram matrices (joints, columns, columns)."""
         key = _of_motion(setup)
         if key not in self.cleared:
-            Y, (q, qd, qdd, _) = self._columns(setup), self.state(key)
-            found = {}
-            for j in self.joints:
-                Q = basis(self.effects(j, q, qd, qdd))
-                rest = Y[:, j] - Y[:, j].mean(axis=0)
-                rest = rest - Q @ (Q.T @ rest)
-                found[j] = (Q, rest, rest.T @ rest)
-            self.cleared[key] = found
+            Y, found = self._columns(setup), []
+            products = np.zeros((len(self.joints), Y.shape[2], Y.shape[2]))
+            for G, j in zip(products, self.joints, strict=True):
+                Q, shown = self._effects(j, key).Q, np.flatnonzero(Y[:, j].any(axis=0))  # links beyond the joint
+                own = Y[:, j, shown]
+                own -= own.mean(axis=0)
+                own -= Q @ (Q.T @ own)
+                G[np.ix_(shown, shown)] = own.T @ own
+                found.append(_Beside(Q, shown, own))
+            self.cleared[key] = found, products
         return self.cleared[key]
+
+    def _effects(self, j: int, setup: Setup) -> JointEffects:
+        """Effects of a coordinate under a set-up; zeros of positions change springs alone, other joints' nothing."""
+        key = _of_effects(setup, None if self.robot.coupling is not None else j, j in self.sprung)
+        if (j, key) not in self.bases:
+            self.bases[j, key] = JointEffects.of(self.effects(j, *self.state(key)[:3]))
+        return self.bases[j, key]
 
     def fitted_gains(self) -> dict[int, float]:
         """Scale of each joint's effort that minimises the residual of all joints with refitted masses."""
-        products, found = self._products(AS_STATED), {}
-        whole = np.sum(list(products.values()), axis=0)
-        for j, own in products.items():
+        products, found = self._products(), {}
+        whole = products.sum(axis=0)
+        for j, own in zip(self.joints, products, strict=True):
             if not own[-1, -1] > 0:
                 continue
             rest, factors = whole - own, GAINS
@@ -403,7 +444,7 @@ class Trial:
         """Residual with the file's links, each scaled within tolerance, and non-negative effects."""
         q, qd, qdd, tau = self.state(setup)
         links, moved = self._of_links(setup, tau.shape[1])
-        count, parts, sizes = links.shape[2], [], self._sizes(setup)
+        count, parts, sizes = links.shape[2], [], self._sizes(setup, tau)
         for j in (j for j in self.joints if sizes[j] > 0):
             D = self.effects(j, q, qd, qdd)
             own = np.column_stack([links[:, j], moved[:, j], D, tau[:, j]])
@@ -432,6 +473,11 @@ class Trial:
             self.make_columns([key])
         return self.made[key]
 
+    @property
+    def together(self) -> int:
+        """Number of set-ups whose columns are made together: a call costs the more per set-up the fewer there are."""
+        return max(FEW_TOGETHER, NUMBERS // max(self.q.size * len(LINK_SYMBOLS) * self.robot.n_joints, 1))
+
     def make_columns(self, setups: Sequence[Setup]) -> None:
         """Compute the regressor columns of the given set-ups together, and discard those of others."""
         keys = dict.fromkeys(map(_of_motion, setups))
@@ -446,13 +492,16 @@ class Trial:
             Y = torque_regressor(self.robot_of(lengths), q, qd, qdd, gravity=gravity)
             self.made.update(zip(same, np.split(Y, len(same)), strict=True))
 
-    def left(self, setup: Setup = AS_STATED) -> Left:
-        """All residuals of a set-up."""
+    def left(self, setup: Setup = AS_STATED, masses: float | None = None) -> Left:
+        """Residuals of a set-up, except with links within tolerances; masses: that with the file's masses, if known."""
         parts = self.of_refit(setup)
-        refit, joints = root_mean_square(parts), tuple(parts.tolist())
-        if not self.has_masses:
-            return Left(None, refit, joints=joints)
-        return Left(self.masses_left([setup])[0], refit, self.within_left(setup), joints)
+        if self.has_masses and masses is None:
+            (masses,) = self.masses_left([setup])
+        return Left(masses, root_mean_square(parts), joints=tuple(parts.tolist()))
+
+    def with_links(self, left: Left, setup: Setup = AS_STATED) -> Left:
+        """Residuals of a set-up with that of links within the file's tolerances, if it has masses."""
+        return replace(left, within=self.within_left(setup)) if self.has_masses else left
 
     def scales(self) -> tuple[Array, Array]:
         """Ratio of each joint's effort to that of the file's masses, and the fraction of its power they explain."""
@@ -524,6 +573,28 @@ def _by_centre(ten: Array) -> Array:
 def _of_motion(setup: Setup) -> Setup:
     """Set-up reduced to the settings that the link regressor depends on."""
     return replace(setup, delay=0.0, drift=0.0, late=None, scales=None, effort_signs=None, effort_order=None)
+
+
+def _of_effects(setup: Setup, joint: int | None, sprung: bool) -> Setup:
+    """Set-up reduced to the settings that the effects of a coordinate depend on; joint: None for coupled motors."""
+    is_changed = setup.order or setup.units or setup.signs or setup.coupled or setup.clock != 1
+    if not (is_changed or sprung):
+        return AS_STATED
+    other = setup.coupled is not None and joint is not None and setup.coupled[1] != joint
+    coupled, offsets = None if other else setup.coupled, setup.offsets if sprung else None
+    own = Setup(setup.order, units=setup.units, signs=setup.signs, offsets=offsets, clock=setup.clock, coupled=coupled)
+    if joint is None or own.order is not None or own.coupled is not None:
+        return own
+    return replace(
+        own, units=_only(own.units, joint, 1.0), signs=_only(own.signs, joint, 1.0), offsets=_only(offsets, joint, 0.0)
+    )
+
+
+def _only(values: tuple[float, ...] | None, joint: int, usual: float) -> tuple[float, ...] | None:
+    """Values of a coordinate alone; None where it is the usual one."""
+    if values is None or values[joint] == usual:
+        return None
+    return tuple(value if k == joint else usual for k, value in enumerate(values))
 
 
 def _added(x: Array, to: int, of: int, times: float) -> Array:

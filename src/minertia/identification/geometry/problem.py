@@ -70,14 +70,9 @@ class GeometryProblem(Problem):
     levels: tuple[str, ...]
 
     @classmethod
-    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Whether the campaign specifies measurements of the tool or a calibration."""
-        return isinstance(campaign, Campaign) and (campaign.calibration is not None or bool(campaign.measures))
-
-    @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> GeometryProblem:
         """Read the measurements, and determine the corrections to be fitted."""
-        assert isinstance(campaign, Campaign)  # `takes` no other
+        assert isinstance(campaign, Campaign)  # see `KINDS`
         _refuse_others(campaign)
         options = campaign.calibration or CalibrationOptions()
         chain = chain_of(campaign.robot, options.tip, options.root)

@@ -45,21 +45,30 @@ class ExcitationDiagnosis:
 
 
 def excitation(observation: Observation, sigma: Array | None = None) -> ExcitationDiagnosis:
-    """Diagnose the excitation of the logs before estimation."""
+    """Diagnose the excitation of the logs before estimation; without noise levels, once for a problem."""
+    if sigma is not None:
+        return _excitation(observation, sigma)
+    if "excitation" not in observation.made:
+        observation.made["excitation"] = _excitation(observation, None)
+    found: ExcitationDiagnosis = observation.made["excitation"]
+    return found
+
+
+def _excitation(observation: Observation, sigma: Array | None) -> ExcitationDiagnosis:
     R = observation.triangle(sigma)[:-1, :-1] if observation.count else np.zeros((0, 0))
     lengths = np.linalg.norm(R, axis=0)
     scale = 1.0 if sigma is None else float(np.max(sigma))
     usual = observation.model.reference[list(observation.keep)] * np.sqrt(observation.samples)
     shown = lengths * scale > EXCITED * usual
     unit = np.where(shown, R / np.where(shown, lengths, 1.0), 0.0)
-    _, s, Vt = np.linalg.svd(unit)
+    s = np.linalg.svd(unit, compute_uv=False)
     rank = int((s > RANK_TOLERANCE * s.max(initial=0.0)).sum()) if s.size else 0
     independent = _independent(unit, shown)[:rank]
-    hidden = np.linalg.norm(Vt[rank:], axis=0) if rank < len(lengths) else np.zeros(len(lengths))
+    null = np.linalg.svd(unit)[2][rank:] if rank < len(lengths) else np.zeros((0, len(lengths)))
     sentences = {}
-    for c in np.flatnonzero(hidden > 1e-6):
+    for c in np.flatnonzero(np.linalg.norm(null, axis=0) > 1e-6):
         name = observation.names[c]
-        sentences[name] = _together(observation, Vt[rank:], int(c)) if shown[c] else _unseen(observation, int(c))
+        sentences[name] = _together(observation, null, int(c)) if shown[c] else _unseen(observation, int(c))
     chosen = R[:, independent]
     return ExcitationDiagnosis(
         count=observation.count,
@@ -73,15 +82,15 @@ def excitation(observation: Observation, sigma: Array | None = None) -> Excitati
 
 def _independent(unit: Array, shown: Array) -> list[int]:
     """Indices of linearly independent columns, by Gram-Schmidt in the given order."""
-    Q = np.zeros((len(unit), 0))
-    kept = []
-    for c in range(unit.shape[1]):
-        v = unit[:, c]
+    Q = np.zeros(unit.shape)  # in rows, one after the other
+    kept: list[int] = []
+    for c in np.flatnonzero(shown).tolist():
+        v, before = unit[:, c], Q[: len(kept)]
         for _ in range(2):
-            v = v - Q @ (Q.T @ v)
+            v = v - (before @ v) @ before
         size = float(np.linalg.norm(v))
-        if shown[c] and size > 10 * RANK_TOLERANCE:
-            Q = np.column_stack([Q, v / size])
+        if size > 10 * RANK_TOLERANCE:
+            Q[len(kept)] = v / size
             kept.append(c)
     return kept
 

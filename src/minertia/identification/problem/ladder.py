@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.marginal import Groups, MarginalLikelihood
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, blocks_of
-from minertia.identification.problem.solve import noise_floor, weighted_solution
+from minertia.identification.problem.solve import excited_fit, noise_floor
 from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
 from minertia.identification.problem.tried import Tried
 from minertia.io.arrays import Array
@@ -241,6 +240,10 @@ class _Selection:
         self.problem, self.robot, self.reach = problem, problem.model.robot, reach
         self.likelihood = MarginalLikelihood(problem, groups, memory)
         self.index = {name: k for k, name in enumerate(problem.names)}
+        self.places: dict[str, list[int]] = {}
+        for name, k in self.index.items():
+            if "@" in name:
+                self.places.setdefault(name.partition("@")[0], []).append(k)
         self.rows = problem.samples * len(problem.row_names) / max(memory, 1.0)
         self.tried: list[Tried] = []
         self.gains: dict[Step, float] = {}
@@ -264,9 +267,7 @@ class _Selection:
     def _is_exact(self) -> bool:
         """Whether the initial model explains the efforts up to rounding errors."""
         start = [k for name, k in self.index.items() if "@" not in name]
-        part = self.problem.reduced(start)
-        part = part.reduced(excitation(part).independent)
-        _, _, sigma = weighted_solution(part)
+        sigma = excited_fit(self.problem.reduced(start)).sigma
         return bool(np.all(sigma <= 1e3 * noise_floor(self.problem)))
 
     def _everything(self) -> Array:
@@ -281,7 +282,7 @@ class _Selection:
 
     def _places(self, step: Step, j: int) -> list[int]:
         """Columns of a step at a joint, one for each value of its constant."""
-        return [k for name, k in self.index.items() if name.startswith(f"{step.symbol}{j + 1}@")]
+        return self.places.get(f"{step.symbol}{j + 1}", [])
 
     def _replaced(self, step: Step, j: int) -> list[int]:
         return [k for k in (self.index.get(f"{step.replaces}{j + 1}"),) if k is not None and step.replaces]
@@ -338,9 +339,11 @@ class _Selection:
         All joints of a kind together may cost no more than one kind does: many small effects are not nothing.
         """
         for step in LADDER[::-1]:
-            left = TIE
-            for j in sorted(self._joints(step), key=lambda j: self._loss(step, j)):
-                use, loss = self._without(step, (j,)), self._loss(step, j)
+            left, found = TIE, self.found
+            losses = {j: self._loss(step, j) for j in self._joints(step)}
+            for j in sorted(losses, key=lambda j: losses[j]):
+                use = self._without(step, (j,))
+                loss = losses[j] if self.found is found else self._loss(step, j)
                 (k,) = [k for k in self._places(step, j) if self.use[k]]
                 wrong = self._implausible(step, j, k)
                 if loss > left and not wrong:

@@ -6,6 +6,7 @@ effects, for this choice of effects and joints.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,6 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
@@ -22,7 +22,7 @@ from minertia.base.numeric import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.loops.projection import project
-from minertia.identification.problem.regressor import regressor_columns
+from minertia.identification.problem.regressor import Places, regressor_columns, regressor_entries
 from minertia.identification.problem.terms import (
     DEFAULT_EFFECTS,
     STANDARD,
@@ -41,9 +41,8 @@ from minertia.robot.robot import Robot
 
 Presliding: TypeAlias = Mapping[str, Array]  # displacement (N,) over the largest, by the name of the effect
 NO_PATH: Presliding = MappingProxyType({})
+REMEMBERED = 4  # sets of base parameters that are kept
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
-
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -123,31 +122,58 @@ class LinearModel:
         temperature: Array | None = None,
         presliding: Presliding = NO_PATH,
         samples: int | None = None,
-    ) -> tuple[Places, Array] | None:
-        """Entries of Y that are not zero: places in a flat (rows, unknowns), and values (N, entries); see `columns`.
+    ) -> tuple[Places, tuple[Array, Array]] | None:
+        """Entries of Y that may differ from zero: places in a flat (rows, unknowns), and values; see `columns`.
 
-        None if unknowns are combinations of columns (`mixing`), or more than these, as with a payload.  An effect acts
-        in one row: most entries are zero.
+        The values are those of links (N, entries) and, after these, of effects (N, entries).  None if unknowns are
+        combinations of columns (`mixing`), or more than these, as with a payload.  An effect acts in one row: most of
+        its entries are zero.
         """
         if self.mixing is not None or len(self.kept) != self.count:
             return None
-        names = [self.standard[k] for k in self.kept]
-        terms = {t.name: t for t in self.choice.terms}
-        own = [k for k, name in enumerate(names) if name not in terms]
-        links = regressor_columns(self.robot, [names[k] for k in own], state, samples)
-        links = links if len(self.rows) == links.shape[1] else links[:, list(self.rows)]
-        every = (np.arange(len(self.rows))[:, None] * self.count + np.array(own, int)).ravel()
-        links = links.reshape(len(links), -1)
-        shown = np.flatnonzero(links.any(axis=0))
-        wanted = [terms[name] for name in names if name in terms]
+        rows, columns, links = self._link_entries(state, samples)
+        where = {self.standard[c]: k for k, c in enumerate(self.kept)}
+        wanted = [t for t in self.choice.terms if t.name in where]
         acting = list(_term_efforts(self, wanted, state, load, temperature, presliding))
-        values = np.empty((len(links), len(shown) + len(acting)))
-        np.take(links, shown, axis=1, out=values[:, : len(shown)])
-        where = {name: k for k, name in enumerate(names)}
+        efforts = np.empty((len(links), len(acting)))
         for k, (_, _, effort) in enumerate(acting):
-            values[:, len(shown) + k] = effort
+            efforts[:, k] = effort
         places = [row * self.count + where[name] for name, row, _ in acting]
-        return np.concatenate([every[shown], np.array(places, int)]), values
+        return np.concatenate([rows * self.count + columns, np.array(places, int)]), (links, efforts)
+
+    def _link_entries(self, state: tuple[Array, Array, Array], samples: int | None) -> tuple[Places, Places, Array]:
+        """Rows, unknowns (entries,) and values (N, entries) of the entries of Y of links that may differ from zero."""
+        names, terms = [self.standard[k] for k in self.kept], {t.name for t in self.choice.terms}
+        own = np.array([k for k, name in enumerate(names) if name not in terms], int)
+        (rows, columns), links = regressor_entries(self.robot, [names[k] for k in own], state, samples)
+        if len(self.rows) < self.robot.n_efforts:
+            shown = np.isin(rows, self.rows)
+            rows, columns, links = np.searchsorted(self.rows, rows[shown]), columns[shown], links[:, shown]
+        return rows, own[columns], links
+
+    def efforts(
+        self,
+        beta: Array,
+        state: tuple[Array, Array, Array],
+        load: Array | None = None,
+        *,
+        temperature: Array | None = None,
+        presliding: Presliding = NO_PATH,
+        samples: int | None = None,
+    ) -> Array:
+        """Efforts Y beta of values beta (unknowns, any), shape (N, rows, any); see `columns`, which takes more time."""
+        if self.mixing is not None or len(self.kept) != self.count or beta.ndim > 1:
+            Y = self.columns(*state, load, temperature=temperature, presliding=presliding, samples=samples)
+            return np.asarray(Y @ beta)
+        rows, columns, links = self._link_entries(state, samples)
+        weights = np.zeros((len(rows), len(self.rows)))
+        weights[np.arange(len(rows)), rows] = beta[columns]
+        found = np.asarray(links @ weights)
+        value = {self.standard[c]: float(beta[k]) for k, c in enumerate(self.kept)}
+        wanted = [t for t in self.choice.terms if value.get(t.name)]
+        for name, row, effort in _term_efforts(self, wanted, state, load, temperature, presliding):
+            found[:, row] += value[name] * effort
+        return found
 
     def values(self, parameters: Mapping[str, float]) -> Array:
         """Unknowns beta from standard parameters by name; missing ones count as 0."""
@@ -233,8 +259,21 @@ def linear_model(
     with one_thread():
         rotors = bool(symbols & set(ROTOR_SYMBOLS))
         friction = bool(symbols - set(ROTOR_SYMBOLS)) or bool(robot.sensors)  # sensors have biases
-        base = base_parameters(robot, method, rotors=rotors, friction=friction)
+        base = _base(robot, method, rotors, friction)
         return _complete(robot, base, choice, chosen_rows(robot, joints), seed)
+
+
+_derived: list[tuple[weakref.ref[Robot], tuple[str, bool, bool], BaseParameters]] = []  # the one used last stands first
+
+
+def _base(robot: Robot, method: str, rotors: bool, friction: bool) -> BaseParameters:
+    """Base parameters of a robot, derived once for the models that differ in their effects only."""
+    key = method, rotors, friction
+    found = next((one for one in _derived if one[0]() is robot and one[1] == key), None)
+    if found is None:
+        found = weakref.ref(robot), key, base_parameters(robot, method, rotors=rotors, friction=friction)
+    _derived[:] = [found, *(one for one in _derived if one is not found and one[0]() is not None)][:REMEMBERED]
+    return found[2]
 
 
 def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, ...]:

@@ -11,20 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv, dpotrf, dpotri
 from scipy.special import ndtr
 
-from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import is_nonnegative, link_number, symbol_of
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.solve import excited_fit
 from minertia.io.arrays import Array
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import LINK_SYMBOLS
 
+Places = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 START = 0.1  # factor of effects: part of the effort
 USUAL_ERROR = 0.25  # relative error of masses and inertias of a file
 BELIEF = 4.0  # directions that the data would have to determine to be believed as much
@@ -85,33 +86,38 @@ class MarginalLikelihood:
     def __init__(self, problem: Observation, groups: Groups, memory: float) -> None:
         self.rows, self.memory, self.groups = float(problem.samples), max(memory, 1.0), groups
         self.last: tuple[object, Array, Array] | None = None
+        self.mixed: tuple[bytes, Array, float] | None = None
         R = problem.totals
         self.normal = np.einsum("eki,ekj->eij", R, R)
         self.K = problem.model.K[list(problem.keep)]
         self.target = self.K @ groups.values - problem.shift[list(problem.keep)]
-        self.parts = {name: self._part(where) for name, where in groups.members.items()}
+        self.root = self.K * groups.units
+        self.names = list(groups.members)
+        self.group = np.full(self.K.shape[1], len(self.names))
+        for n, where in enumerate(groups.members.values()):
+            self.group[where] = n
+        acts = (self.root != 0).astype(float)
+        shared = acts @ acts.T  # number of parameters that two columns share
+        self.single = shared.sum(axis=1) == np.diag(shared)
+        self.held = np.zeros(problem.count, bool)  # columns that the last posterior holds at zero
         own = set(problem.model.standard)  # a combination may have any sign
         self.signed = np.array([name in own and is_nonnegative(symbol_of(name)) for name in problem.names])
         self.efforts = np.maximum(np.einsum("ekk->ek", self.normal)[:, -1], 1e-300)
         columns = np.einsum("ekk->ek", self.normal)[:, :-1] / self.efforts[:, None]
         self.live = columns.max(axis=0, initial=0.0) > 1e-14
         # from the levels of least squares on: from larger ones a wrong prior would be kept, and its error called noise
-        _, _, levels = weighted_solution(problem.reduced(excitation(problem).independent))
+        levels = excited_fit(problem).sigma
         self.first = np.clip(levels**2 * self.rows / self.efforts, EXACT, FIRST) * self.efforts / self.rows
-
-    def _part(self, where: Array) -> Array:
-        root = self.K[:, where] * self.groups.units[where]
-        return np.asarray(root @ root.T)
 
     def maximised(self, use: Array, start: Marginal | None = None, iterations: int = ITERATIONS) -> Marginal:
         """Posterior with the columns `use` (mask) at the most likely factors and noise levels."""
-        factors = {name: USUAL_ERROR if name.startswith(LINKS) else START for name in self.parts if name != FREE}
+        factors = {name: USUAL_ERROR if name.startswith(LINKS) else START for name in self.names if name != FREE}
         sigma2 = self.first
         if start is not None:
             factors, sigma2 = dict(start.factors), start.sigma**2
         for step in range(iterations):
             found = self._posterior(use, factors, sigma2)
-            updated = {name: self._factor(name, value, found) for name, value in factors.items()}
+            updated = self._factors(factors, found)
             sigma2 = self._levels(found, sigma2)
             change = max((abs(np.log(updated[name] / value)) for name, value in factors.items()), default=0.0)
             factors = updated
@@ -126,15 +132,20 @@ class MarginalLikelihood:
     def addition(self, use: Array, at: Marginal) -> Addition:
         """What another column would change in a posterior with the columns `use`."""
         own = np.flatnonzero(use & self.live)
-        H = np.tensordot(1 / (at.sigma**2 * self.memory), self.normal, 1)
-        P, _ = _inverse(self._prior(at.factors)[np.ix_(own, own)], FILE_JITTER)
-        C, _ = _inverse(H[np.ix_(own, own)] + P, JITTER)
-        units = np.sqrt(np.diag(sum(part for name, part in self.parts.items() if name in at.factors)))
+        H, V = self._weights(at.factors, at.sigma**2)
+        prior = self._prior(V, own)
+        C, _ = _inverse(prior.added_to(H[np.ix_(own, own)]), JITTER)
+        units = np.sqrt(self._squares(dict.fromkeys(at.factors, 1.0)))
         return Addition(own.tolist(), H, C, at.beta, units, self.signed)
 
-    def _prior(self, factors: Mapping[str, float]) -> Array:
-        """Prior covariance of all columns."""
-        return np.asarray(sum(part * factors.get(name, 1.0) ** 2 for name, part in self.parts.items()))
+    def _deviations(self, factors: Mapping[str, float], other: float) -> Array:
+        """Factor of each standard parameter; other: that of groups without one."""
+        each = [factors.get(name, other) for name in self.names]
+        return np.asarray(np.array([*each, 0.0])[self.group])
+
+    def _squares(self, factors: Mapping[str, float]) -> Array:
+        """Prior variance of each column; zero for groups without a factor."""
+        return np.asarray(self.root**2 @ self._deviations(factors, 0.0) ** 2)
 
     def undetermined(self, found: Marginal) -> float:
         """Largest variance of an unknown by the data alone over its prior variance.
@@ -142,9 +153,7 @@ class MarginalLikelihood:
         The prior variance of effects that the data do not show is that of a tenth of the effort.
         """
         H = np.tensordot(1 / (found.sigma**2 * self.memory), self.normal, 1)[:-1, :-1]
-        V = np.zeros(len(H))
-        for name, part in self.parts.items():
-            V += np.diag(part) * max(found.factors.get(name, 1.0), START) ** 2
+        V = self._squares({name: max(found.factors.get(name, 1.0), START) for name in self.names})
         unit = np.sqrt(np.maximum(np.diag(H), 1e-300))
         try:
             C, _ = _inverse(H / np.outer(unit, unit), 0.0)
@@ -156,47 +165,69 @@ class MarginalLikelihood:
         """Posterior with the columns `use`; is_full: whether more than its likelihood is wanted."""
         own = np.flatnonzero(use & self.live)
         H, V = self._weights(factors, sigma2)
-        P, _ = _inverse(V[np.ix_(own, own)], FILE_JITTER)
-        target = self.target[own]
-        A, b = H[np.ix_(own, own)] + P, H[own, -1] + P @ target
-        x, free = _bounded(A, b, self.signed[own])
+        prior, target = self._prior(V, own), self.target[own]
+        A, b = prior.added_to(H[np.ix_(own, own)]), H[own, -1] + prior.times(target)
+        x, free = _bounded(A, b, self.signed[own], ~self.held[own])
+        self.held[own] = np.logical_not(free)
         f = own[free]
         if not free.all():
-            P, _ = _inverse(V[np.ix_(f, f)], FILE_JITTER)
-            A, target = H[np.ix_(f, f)] + P, self.target[f]
+            prior, target = self._prior(V, f), self.target[f]
+            A = prior.added_to(H[np.ix_(f, f)])
         C, half = _inverse(A, JITTER, is_wanted=is_full)
-        _, prior_half = _inverse(P, JITTER, is_wanted=False)
         beta = np.zeros(len(use))
         beta[own] = x
         rest = self._rest(beta)
         off = beta[f] - target
+        pull = prior.times(off)
         likelihood = (
             -0.5 * self.rows / self.memory * float(np.sum(np.log(sigma2)))
             - 0.5 * float(np.sum(rest / sigma2)) / self.memory
-            - 0.5 * float(off @ P @ off) - half + prior_half
+            - 0.5 * float(off @ pull) - half + prior.half
         )  # fmt: skip
         found = Marginal(dict(factors), beta, np.sqrt(sigma2), likelihood)
-        return _Iterate(found, f, P, C, off, rest)
+        return _Iterate(found, f, prior, C, pull, rest)
 
     def _weights(self, factors: Mapping[str, float], sigma2: Array) -> tuple[Array, Array]:
         """Normal matrix of all columns and the effort, and prior covariance of the columns; the last ones are kept."""
         key = (tuple(factors.items()), sigma2.tobytes())
         if self.last is None or self.last[0] != key:
-            H = np.tensordot(1 / (sigma2 * self.memory), self.normal, 1)
-            self.last = key, H, self._prior(factors)
+            root = self.root * self._deviations(factors, 1.0)
+            self.mixed = None
+            self.last = key, np.tensordot(1 / (sigma2 * self.memory), self.normal, 1), root @ root.T
         return self.last[1:]
+
+    def _prior(self, V: Array, columns: Places) -> _PriorPrecision:
+        """Precision of the prior of some columns, from the covariance of all; the matrix of the last ones is kept."""
+        single = self.single[columns]
+        alone, mixed = np.flatnonzero(single), np.flatnonzero(~single)
+        key = columns[mixed].tobytes()
+        if self.mixed is None or self.mixed[0] != key:
+            matrix, _ = _inverse(V[np.ix_(columns[mixed], columns[mixed])], FILE_JITTER)
+            self.mixed = key, matrix, _inverse(matrix, JITTER, is_wanted=False)[1]
+        numbers = 1 / (V[columns[alone], columns[alone]] * (1 + FILE_JITTER))
+        half = self.mixed[2] + 0.5 * float(np.sum(np.log(numbers * (1 + JITTER))))
+        return _PriorPrecision(alone, mixed, numbers, self.mixed[1], half)
 
     def _rest(self, beta: Array) -> Array:
         """Sum of squares of the residual of each effort."""
         v = np.append(-beta, 1.0)
-        return np.asarray(np.maximum(np.einsum("i,eij,j->e", v, self.normal, v), EXACT * self.efforts))
+        return np.asarray(np.maximum(self.normal @ v @ v, EXACT * self.efforts))
 
-    def _factor(self, name: str, value: float, step: _Iterate) -> float:
-        """Next factor of a group (MacKay's fixed point)."""
-        part = self.parts[name][np.ix_(step.columns, step.columns)] * value**2
-        if not np.any(part):
-            return max(0.5 * value, SMALLEST)  # all its columns are held at zero
-        square, freedom = value**2 * float(step.pull @ part @ step.pull), float(np.sum(step.known * part))
+    def _factors(self, factors: Mapping[str, float], step: _Iterate) -> dict[str, float]:
+        """Next factor of each group (MacKay's fixed point)."""
+        root, count = self.root[step.columns], len(self.names) + 1
+        squares = np.bincount(self.group, (step.pull @ root) ** 2, count)
+        freedoms = np.bincount(self.group, step.prior.known(step.C, root), count)
+        acts = np.bincount(self.group, root.any(axis=0), count) > 0
+        return {
+            name: self._factor(name, value, squares[n], freedoms[n]) if acts[n] else max(0.5 * value, SMALLEST)
+            for n, name in enumerate(self.names)
+            if (value := factors.get(name)) is not None
+        }
+
+    def _factor(self, name: str, value: float, square: float, freedom: float) -> float:
+        """Next factor of a group some of whose columns are not held at zero."""
+        square, freedom = value**4 * float(square), value**2 * float(freedom)
         if name.startswith(LINKS):
             square, freedom = square + BELIEF * USUAL_ERROR**2, freedom + BELIEF
         largest = WIDE if name.startswith(LINKS) else LARGEST
@@ -204,9 +235,48 @@ class MarginalLikelihood:
 
     def _levels(self, step: _Iterate, sigma2: Array) -> Array:
         """Next noise variances: residuals over the rows that the parameters leave."""
-        at = np.ix_(step.columns, step.columns)
-        used = np.array([np.sum(step.C * F[at]) for F in self.normal]) / sigma2
+        C = np.zeros(self.normal.shape[1:])
+        C[np.ix_(step.columns, step.columns)] = step.C
+        used = self.normal.reshape(len(self.normal), -1) @ C.ravel() / sigma2
         return np.asarray(step.rest / np.maximum(self.rows - used, 0.1 * self.rows))
+
+
+@dataclass(frozen=True)
+class _PriorPrecision:
+    """Precision of the prior of some columns: a number for those that share no parameter, a matrix for the others.
+
+    single, mixed: these columns, among them.  half: half the logarithm of its determinant.
+    """
+
+    single: Places
+    mixed: Places
+    numbers: Array
+    matrix: Array
+    half: float
+
+    def added_to(self, A: Array) -> Array:
+        """A plus this precision, in place."""
+        A[self.single, self.single] += self.numbers
+        A[np.ix_(self.mixed, self.mixed)] += self.matrix
+        return A
+
+    def times(self, x: Array) -> Array:
+        """Precision times a vector."""
+        found = np.empty(len(x))
+        found[self.single] = self.numbers * x[self.single]
+        found[self.mixed] = self.matrix @ x[self.mixed]
+        return found
+
+    def known(self, C: Array, root: Array) -> Array:
+        """Directions of each parameter that the data determine, over its variance; C: covariance of the posterior.
+
+        root: columns of unit parameters.
+        """
+        P = self.matrix
+        within = P - P @ C[np.ix_(self.mixed, self.mixed)] @ P
+        alone = self.numbers - self.numbers**2 * C[self.single, self.single]
+        mixed = root[self.mixed]
+        return np.asarray(alone @ root[self.single] ** 2 + np.sum(mixed * (within @ mixed), axis=0))
 
 
 @dataclass(frozen=True)
@@ -254,24 +324,14 @@ def _density(z: float) -> float:
 
 @dataclass(frozen=True)
 class _Iterate:
-    """Posterior with what the update of the factors needs: free columns, prior precision, distance to the prior."""
+    """Posterior with what the update of the factors needs: free columns, prior, covariance, gradient of the prior."""
 
     found: Marginal
-    columns: Array
-    P: Array
+    columns: Places
+    prior: _PriorPrecision
     C: Array
-    off: Array
+    pull: Array
     rest: Array
-
-    @cached_property
-    def pull(self) -> Array:
-        """Gradient of the prior at the posterior mode."""
-        return np.asarray(self.P @ self.off)
-
-    @cached_property
-    def known(self) -> Array:
-        """Precision of the prior times the part of each direction that the data determine."""
-        return np.asarray(self.P - self.P @ self.C @ self.P)
 
 
 def grouped(problem: Observation, values: Array, scales: Array, told: Sequence[int]) -> Groups:
@@ -302,10 +362,9 @@ def grouped(problem: Observation, values: Array, scales: Array, told: Sequence[i
 
 def memory_of(problem: Observation, times: float = LASTS) -> float:
     """Number of rows that count as one: so many mean autocorrelation times of a weighted fit's residuals."""
-    part = problem.reduced(excitation(problem).independent)
-    beta, _, _ = weighted_solution(part)
+    fit = excited_fit(problem)
     whole: dict[int, list[Array]] = {}
-    for log, rest in problem.rest(part.expand(beta)):
+    for log, rest in problem.rest(fit.part.expand(fit.beta)):
         whole.setdefault(log, []).append(rest)
     found, weights = [], []
     for parts in whole.values():
@@ -355,20 +414,20 @@ def _inverse(A: Array, jitter: float, *, is_wanted: bool = True) -> tuple[Array,
     return np.asarray(inverse / units), logarithm
 
 
-def _bounded(A: Array, b: Array, signed: Array) -> tuple[Array, Array]:
+def _bounded(A: Array, b: Array, signed: Mask, first: Mask) -> tuple[Array, Mask]:
     """Minimum of x'Ax / 2 - b'x with x >= 0 where `signed`, and which entries are not held at zero.
 
-    Block principal pivoting (Portugal, Judice, Vicente 1994).
+    Block principal pivoting (Portugal, Judice, Vicente 1994).  first: entries that are not held at first.
     """
     n = len(b)
     unit = np.sqrt(np.maximum(np.diag(A), 1e-300))
     A, b = A / np.outer(unit, unit) + JITTER * np.eye(n), b / unit
-    free, x = np.ones(n, bool), np.zeros(n)
+    free, x = np.where(signed, first, True), np.zeros(n)
     fewest, left = n + 1, 3
     for _ in range(PIVOTS):
         f = np.flatnonzero(free)
         x = np.zeros(n)
-        x[f] = np.linalg.solve(A[np.ix_(f, f)], b[f])
+        x[f] = _solved(A[np.ix_(f, f)], b[f])
         slope = A @ x - b
         wrong = (free & signed & (x < -1e-12)) | (~free & (slope < -1e-10))
         count = int(wrong.sum())
@@ -383,3 +442,9 @@ def _bounded(A: Array, b: Array, signed: Array) -> tuple[Array, Array]:
         free ^= wrong
     x[signed] = np.maximum(x[signed], 0.0)
     return x / unit, free
+
+
+def _solved(A: Array, b: Array) -> Array:
+    """Solution of A x = b for a matrix that is positive definite up to rounding errors."""
+    _, x, failed = dposv(A.T, b, lower=1)
+    return np.asarray(np.linalg.solve(A, b) if failed else x).reshape(b.shape)

@@ -1,17 +1,18 @@
 """The linear problem of a set of logs: read once, stored as one small R factor per block and effort.
 
 Memory does not grow with the logs, and logs can be appended.  Methods that need the rows themselves (robust weights,
-instruments, on-line estimation) read them again.
+instruments, on-line estimation) read them again, unless they are few: those are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.path import with_path
@@ -28,6 +29,7 @@ from minertia.identification.problem.rows import (
     still_joints,
 )
 from minertia.identification.problem.triangles import Accumulator, merged, triangle
+from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, ShapeError
 from minertia.io.notebook import clipped, plural
@@ -35,6 +37,7 @@ from minertia.io.resources import one_thread
 
 BLOCKS = 64  # kept per log, at most
 SHORTEST_BLOCK = 16  # samples
+KEPT = 2_000_000  # numbers of a problem's rows that are kept, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class Observation:
     rest: Callable[[Array], Iterator[tuple[int, Array]]]  # model's values -> residuals, log by log
     keep: tuple[int, ...]
     shift: Array
+    made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # fits, each made once
 
     def __repr__(self) -> str:
         return (
@@ -157,10 +161,16 @@ class Observation:
         """Root mean square of each effort."""
         return np.asarray(np.linalg.norm(self.totals[:, :, -1], axis=1) / np.sqrt(max(self.samples, 1)))
 
+    @cached_property
+    def filled(self) -> tuple[Array, NDArray[np.intp]]:
+        """Rows (m, k) of `totals` that are not zero, and the effort of each (m,)."""
+        filled = self.totals.any(axis=2)
+        return self.totals[filled], np.nonzero(filled)[0]
+
     def triangle(self, sigma: Array | None = None) -> Array:
         """R factor of all rows, each divided by its effort's noise level."""
-        rows = self.totals if sigma is None else self.totals / np.asarray(sigma)[:, None, None]
-        return triangle(rows.reshape(-1, rows.shape[-1]))
+        rows, effort = self.filled
+        return triangle(rows if sigma is None else rows / np.asarray(sigma)[effort, None])
 
     def residuals(self, beta: Array, totals: Array | None = None) -> Array:
         """Norm of the residual of each effort, computed exactly from R factors."""
@@ -175,15 +185,18 @@ class Observation:
         values = np.zeros(self.count) if known is None else np.asarray(known, float)
         if list(keep) == list(range(self.count)) and not np.any(values):
             return self
-        T = np.zeros((self.count + 1, len(keep) + 1))
-        T[list(keep), range(len(keep))] = 1.0
-        T[:-1, -1] = -values
-        T[-1, -1] = 1.0
-        columns = [*keep, self.count]
-        logs = tuple(replace(r, triangles=triangle(r.triangles @ T), largest=r.largest[:, columns]) for r in self.logs)
+        columns, has_shift = [*keep, self.count], bool(np.any(values))
+
+        def part(triangles: Array) -> Array:
+            own = triangles[..., columns]
+            if has_shift:
+                own[..., -1] -= triangles[..., :-1] @ values
+            return triangle(own)
+
+        logs = tuple(replace(r, triangles=part(r.triangles), largest=r.largest[:, columns]) for r in self.logs)
         shift = self.shift.copy()
         shift[list(self.keep)] += values
-        stream, has_shift = self.stream, bool(np.any(values))
+        stream = self.stream
 
         def mapped(change: Change | None = None) -> Iterator[Rows]:
             for c in stream(change):
@@ -249,7 +262,8 @@ def observe(
     """Reduce the motions of logs to R factors; the parallel filter is applied to both sides of the equation.
 
     method: "qr", or "gram" (preconditioned normal equations, faster on long logs).  load(q, qd, qdd): rigid-body
-    torques, for load-dependent friction.
+    torques, for load-dependent friction.  blocks: R factors kept of each log and effort, at most; 1 takes the least
+    time where no folds are needed.
     """
     if not motions:
         raise MinertiaError("there is no log to identify from")
@@ -257,36 +271,68 @@ def observe(
         raise MinertiaError(f"there is no method '{method}' to accumulate with; use 'qr' or 'gram'")
     titles = tuple(names) if names is not None else tuple(f"log {k + 1}" for k in range(len(motions)))
     makers = [RowMaker(model, load, title, states(m)) for m, title in zip(motions, titles, strict=True)]
-    stream, rest = _passes(motions, makers)
+    store = _KeptRows()
     with one_thread():
-        logs = [_log_triangles(m, maker, method, blocks) for m, maker in zip(motions, makers, strict=True)]
+        logs = [
+            _log_triangles(m, maker, method, blocks, store.of(k))
+            for k, (m, maker) in enumerate(zip(motions, makers, strict=True))
+        ]
+    stream, rest = _passes(motions, makers, store.rows)
     keep, shift = tuple(range(model.count)), np.zeros(model.count)
     return Observation(model, model.names, tuple(logs), stream, rest, keep, shift)
 
 
+class _KeptRows:
+    """Rows of a pass over the logs, kept for further passes unless they are too many."""
+
+    def __init__(self) -> None:
+        self.rows: list[Rows] = []
+        self.left = KEPT
+
+    def of(self, log: int) -> Callable[[Array, Array], None]:
+        """Function that keeps rows of a log."""
+
+        def keep(Y: Array, tau: Array) -> None:
+            self.left -= Y.size
+            if self.left < 0:
+                self.rows.clear()
+            else:
+                self.rows.append(Rows(log, Y, tau))
+
+        return keep
+
+
 def _passes(
-    motions: Sequence[LogMotion], makers: Sequence[RowMaker]
+    motions: Sequence[LogMotion], makers: Sequence[RowMaker], kept: Sequence[Rows]
 ) -> tuple[Stream, Callable[[Array], Iterator[tuple[int, Array]]]]:
-    """Functions that read all logs again: for their rows, and for the residuals of a given estimate."""
+    """Functions that return the rows of all logs, and the residuals of a given estimate.
+
+    kept: the rows; if there are none, the logs are read again.
+    """
+
+    def blocks(change: Change | None = None) -> Iterator[tuple[int, RowMaker, Motion]]:
+        for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
+            read = blocks_of(motion)
+            for block in with_path(maker.model, read if change is None else map(change, read)):
+                yield k, maker, block
 
     def stream(change: Change | None = None) -> Iterator[Rows]:
-        for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
-            blocks = blocks_of(motion)
-            for block in with_path(maker.model, blocks if change is None else map(change, blocks)):
-                for Y, tau in maker.rows(block):
-                    yield Rows(k, Y, tau)
+        if change is None and kept:
+            return iter(kept)
+        return (Rows(k, Y, tau) for k, maker, block in blocks(change) for Y, tau in maker.rows(block))
 
     def rest(beta: Array) -> Iterator[tuple[int, Array]]:
-        for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
-            for block in with_path(maker.model, blocks_of(motion)):
-                for e in maker.residuals(block, beta):
-                    yield k, e
+        if kept:
+            return ((rows.log, np.asarray(rows.tau - rows.Y @ beta)) for rows in kept)
+        return ((k, e) for k, maker, block in blocks() for e in maker.residuals(block, beta))
 
     return stream, rest
 
 
-def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int) -> LogTriangles:
-    """Reduce one log in one pass."""
+def _log_triangles(
+    motion: LogMotion, maker: RowMaker, method: str, blocks: int, keep: Callable[[Array, Array], None]
+) -> LogTriangles:
+    """Reduce one log in one pass; keep: takes its rows."""
     store: Accumulator | None = None
     model = maker.model
     still = set(range(model.robot.n))
@@ -306,6 +352,7 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
         still &= set(still_joints(model, block.q))
         for Y, tau in maker.rows(block):
             store.add(Y, tau)
+            keep(Y, tau)
         own = reach_rows(model.robot, block.q, block.qd)
         reach = np.stack([np.minimum(reach[0], own[0]), *np.maximum(reach[1:], own[1:])])
     if store is None or not store.samples:

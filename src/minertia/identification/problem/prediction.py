@@ -36,7 +36,7 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int
         asked = None if load is None else load(x, v, a)
         warm = None if warmth is None else warmth[start : start + PIECE]
         path = {name: values[start : start + PIECE] for name, values in slid.items()}
-        parts.append(model.columns(x, v, a, asked, temperature=warm, presliding=path, samples=samples) @ beta)
+        parts.append(model.efforts(beta, (x, v, a), asked, temperature=warm, presliding=path, samples=samples))
     return projected(model, motion, np.concatenate(parts))
 
 
@@ -52,7 +52,7 @@ def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) ->
 
     def load(q: Array, qd: Array, qdd: Array) -> Array:
         blank = np.zeros((len(q), model.robot.n_velocity))
-        return np.asarray(inner.columns(q, qd, qdd, blank, samples=samples) @ own)
+        return inner.efforts(own, (q, qd, qdd), blank, samples=samples)
 
     return load
 

@@ -7,16 +7,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.codegen.kernels import build
-from minertia.codegen.kernels.kernel import BatchKernel, momentum_program, power_program, regressor_program
+from minertia.codegen.kernels.kernel import (
+    BatchKernel,
+    momentum_program,
+    power_program,
+    regressor_entries_program,
+    regressor_program,
+)
 from minertia.codegen.program import Program
 from minertia.dynamics.model import momentum_regressor, power_regressor, torque_regressor
 from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 
+Places = NDArray[np.intp]
 Make = Callable[[Robot, Sequence[str]], Program]
-MANY = 8192  # samples of a pass from which making a kernel (30 ms) pays: it saves some 3 us on each
+MANY = 4096  # samples of a pass from which making a kernel (20 ms) pays by the second pass: it saves some 3 us on each
 CALL = 800  # samples that a call of NumPy costs as much as, however few it is given
 COMPILED = 2_000_000  # from which a compiler does: 1 to 2 s, and another 0.5 us on each
 REMEMBERED = 8  # kernels that are kept
@@ -33,6 +41,21 @@ def regressor_columns(
     if kernel is None:
         return np.asarray(torque_regressor(robot, *state, columns=columns))
     return np.asarray(kernel(*state))
+
+
+def regressor_entries(
+    robot: Robot, columns: Sequence[str], state: tuple[Array, Array, Array], samples: int | None = None
+) -> tuple[Places, Array]:
+    """Rows and columns (2, entries) of the entries of the regressor that may differ from zero, and values (N, entries).
+
+    The arguments are those of `regressor_columns`.
+    """
+    kernel = _kernel(regressor_entries_program, robot, tuple(columns), samples, len(state[0]))
+    if kernel is not None:
+        return np.array(kernel.program.pattern, int).reshape(-1, 2).T, np.asarray(kernel(*state))
+    Y = regressor_columns(robot, columns, state, samples)
+    shown = np.nonzero(Y.any(axis=0))
+    return np.array(shown), Y[:, shown[0], shown[1]]
 
 
 def momentum_columns(

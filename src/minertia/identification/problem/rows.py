@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from minertia.identification.logs.recording import Passes
-from minertia.identification.problem.linear import LinearModel, Places, Presliding, combined_columns
+from minertia.identification.problem.linear import LinearModel, Presliding, combined_columns
 from minertia.identification.problem.path import presliding_of
-from minertia.identification.problem.regressor import momentum_columns, power_columns
+from minertia.identification.problem.regressor import Places, momentum_columns, power_columns
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length, rate_of_change
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, ShapeError
@@ -155,8 +155,7 @@ class RowMaker:
     def residuals(self, block: Motion, beta: Array) -> Iterator[Array]:
         """Residuals tau - Y beta of a block, filtered and decimated; faster than computing all rows."""
         for piece, given, effort in self._states(block):
-            Y, tau = self._dense(piece, given, effort)
-            yield decimated(piece, tau - Y @ beta)[0]
+            yield decimated(piece, self._rest(piece, given, effort, beta))[0]
 
     def _states(self, block: Motion) -> Iterator[tuple[Motion, _PieceInputs, Array]]:
         """Pieces of a block with what their columns are computed from, and with their efforts."""
@@ -189,12 +188,27 @@ class RowMaker:
         Y[:, :, given.absent] = 0.0
         return Y, effort[:, list(model.rows)]
 
+    def _rest(self, piece: Motion, given: _PieceInputs, effort: Array, beta: Array) -> Array:
+        """Residuals tau - Y beta (N, rows) of a piece, not filtered."""
+        if not self._has_entries(piece, given):
+            Y, tau = self._dense(piece, given, effort)
+            return np.asarray(tau - Y @ beta)
+        warm, path = given.temperature, given.presliding
+        found = self.model.efforts(
+            beta, given.state, given.load, temperature=warm, presliding=path, samples=given.samples
+        )
+        return np.asarray(effort[:, list(self.model.rows)] - found)
+
+    def _has_entries(self, piece: Motion, given: _PieceInputs) -> bool:
+        """Whether the rows of a piece are those of `LinearModel.entries`: effort equations, not projected."""
+        return equations_of(piece) == TORQUE and piece.projection is None and not given.absent
+
     def _entries(
         self, piece: Motion, given: _PieceInputs, effort: Array
-    ) -> tuple[Places, Array, tuple[int, ...], Array]:
-        """Entries of Y that are not zero: their places in a flat row, values and that row's shape; and tau."""
+    ) -> tuple[Places, tuple[Array, ...], tuple[int, ...], Array]:
+        """Entries of Y that may differ from zero: places in a flat row, values and that row's shape; and tau."""
         model, found = self.model, None
-        if equations_of(piece) == TORQUE and piece.projection is None and not given.absent:
+        if self._has_entries(piece, given):
             warm, path = given.temperature, given.presliding
             found = model.entries(given.state, given.load, temperature=warm, presliding=path, samples=given.samples)
         if found is not None:
@@ -202,7 +216,7 @@ class RowMaker:
         Y, tau = self._dense(piece, given, effort)
         flat = Y.reshape(len(Y), -1)
         shown = np.flatnonzero(flat.any(axis=0))
-        return shown, flat[:, shown], Y.shape[1:], tau
+        return shown, (np.ascontiguousarray(flat[:, shown]),), Y.shape[1:], tau
 
 
 @dataclass(frozen=True)
@@ -217,11 +231,13 @@ class _PieceInputs:
     absent: list[int]
 
 
-def _filtered(piece: Motion, places: Places, values: Array, shape: tuple[int, ...], tau: Array) -> tuple[Array, Array]:
-    """Y and tau through the parallel filter, from the entries of Y that are not zero."""
-    thin, efforts = decimated(piece, np.ascontiguousarray(values), tau)
-    Y = np.zeros((len(thin), int(np.prod(shape))))
-    Y[:, places] = thin
+def _filtered(
+    piece: Motion, places: Places, values: tuple[Array, ...], shape: tuple[int, ...], tau: Array
+) -> tuple[Array, Array]:
+    """Y and tau through the parallel filter, from the entries of Y that may differ from zero."""
+    *thin, efforts = decimated(piece, *values, tau)
+    Y = np.zeros((len(efforts), int(np.prod(shape))))
+    Y[:, places] = np.concatenate(thin, axis=1)
     return Y.reshape(-1, *shape), efforts
 
 
@@ -326,3 +342,11 @@ def reach_rows(robot: Robot, q: Array, qd: Array) -> Array:
     """Lowest and highest position and highest speed of each coordinate, (3, n)."""
     own, rates = q[:, 7 * robot.is_floating :], qd[:, 6 * robot.is_floating :]
     return np.stack([own.min(axis=0), own.max(axis=0), np.abs(rates).max(axis=0)])
+
+
+def motion_reach(robot: Robot, logs: Sequence[LogMotion]) -> Array:
+    """Lowest and highest position and highest speed (3, n) of each coordinate over all logs."""
+    every = np.array([reach_rows(robot, block.q, block.qd) for log in logs for block in blocks_of(log)])
+    if not len(every):
+        raise MinertiaError("no sample of the logs remains after the filter; use longer logs")
+    return np.stack([every[:, 0].min(axis=0), every[:, 1].max(axis=0), every[:, 2].max(axis=0)])

@@ -46,7 +46,8 @@ def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> A
     R: the R factor of the fit, computed with these sigma.
     """
     inv = inverse(R[:-1, :-1])
-    used = np.array([np.sum((total[:, :-1] / s @ inv) ** 2) for total, s in zip(problem.totals, sigma, strict=True)])
+    rows, effort = problem.filled
+    used = np.bincount(effort, np.sum((rows[:, :-1] @ inv) ** 2, axis=1), len(sigma)) / sigma**2
     left, squares = problem.equations - used, problem.residuals(beta) ** 2
     if problem.stated_noise is None:
         found = squares / np.maximum(left, 1.0)
@@ -82,6 +83,25 @@ def weighted_solution(
             break
     R = problem.triangle(sigma)
     return solution(R), R, sigma
+
+
+@dataclass(frozen=True)
+class ExcitedFit:
+    """Weighted fit of the unknowns that the motion distinguishes: the problem in these, beta, R and sigma."""
+
+    part: Observation
+    beta: Array
+    R: Array
+    sigma: Array
+
+
+def excited_fit(problem: Observation) -> ExcitedFit:
+    """Weighted fit of the unknowns that the motion distinguishes, made once for a problem."""
+    if "fit" not in problem.made:
+        part = problem.reduced(excitation(problem).independent)
+        problem.made["fit"] = ExcitedFit(part, *weighted_solution(part))
+    found: ExcitedFit = problem.made["fit"]
+    return found
 
 
 def streamed_triangle(problem: Observation, weight: Callable[[Rows], Array]) -> Array:

@@ -29,10 +29,20 @@ def triangle(rows: Array) -> Array:
     k = rows.shape[-1]
     if 0 in rows.shape[-2:]:
         return np.zeros((*rows.shape[:-2], k, k))
-    R = _factor(rows) if rows.ndim == 2 else np.asarray(np.linalg.qr(rows, mode="r"))
-    if R.shape[-2] < k:
-        R = np.concatenate([R, np.zeros((*R.shape[:-2], k - R.shape[-2], k))], axis=-2)
-    return np.asarray(R)
+    if rows.ndim > 2:
+        return np.stack([_of_shown(own) for own in rows.reshape(-1, *rows.shape[-2:])]).reshape(*rows.shape[:-2], k, k)
+    R = _factor(rows)
+    return R if len(R) == k else np.concatenate([R, np.zeros((k - len(R), k))])
+
+
+def _of_shown(rows: Array) -> Array:
+    """R factor of rows (N, k) of one effort: most of its columns and rows are zero, and are skipped."""
+    k, filled = rows.shape[1], rows != 0
+    shown = np.flatnonzero(filled.any(axis=0))
+    own = _factor(rows[np.ix_(filled.any(axis=1), shown)]) if len(shown) else np.zeros((0, 0))
+    R = np.zeros((k, k))
+    R[np.ix_(shown[: len(own)], shown)] = own
+    return R
 
 
 def _factor(rows: Array) -> Array:

@@ -392,7 +392,7 @@ def _below_nyquist(cutoff: float, rate: float, what: str) -> None:
 
 # ---------------------------------------------------------------------- the parallel filter
 
-BLOCK = 64  # outputs of the parallel filter computed by one product
+BLOCK = 12  # outputs of the parallel filter computed by one product: more multiply more zeros, fewer call more often
 
 
 def thinning(plan: Filter, rate: float) -> int:
@@ -416,12 +416,19 @@ def _parallel(motion: Motion, x: Array) -> Array:
         return np.asarray(x[start:stop])
     assert motion.filter is not None  # a motion without a filter keeps every sample
     half = half_length(motion.filter, motion.rate_hz)
-    taps = signal.firwin(2 * half + 1, motion.filter.parallel_hz, fs=motion.rate_hz, window=("kaiser", STOPBAND))
+    assert motion.filter.parallel_hz is not None
+    taps = _taps(half, motion.filter.parallel_hz, motion.rate_hz)
     before, after = half - start, half - (len(x) - stop)
     if before > 0 or after > 0:  # a motion with its edges: the ends continue as they are
         x = np.concatenate([np.repeat(x[:1], max(before, 0), 0), x, np.repeat(x[-1:], max(after, 0), 0)])
         start, stop = start + max(before, 0), stop + max(before, 0)
     return _every(step, taps, x[start - half : stop + half], len(range(start, stop, step)))
+
+
+@lru_cache(maxsize=64)
+def _taps(half: int, cutoff_hz: float, rate_hz: float) -> Array:
+    """Coefficients of the linear-phase filter, cached because every piece of a log needs the same ones."""
+    return np.asarray(signal.firwin(2 * half + 1, cutoff_hz, fs=rate_hz, window=("kaiser", STOPBAND)))
 
 
 def _every(step: int, taps: Array, x: Array, count: int) -> Array:

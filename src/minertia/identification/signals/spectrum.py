@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any, TypeVar
+
 import numpy as np
 from scipy import signal
 
@@ -16,6 +20,8 @@ MOVES = 0.01  # travel of a joint that counts as moving, over the largest
 HIGHEST = 0.4  # part of the rate
 CYCLES = 20.0  # of the cut-off in a recording, at least
 NOISE = 0.01  # power of the noise kept in the accelerations, over that of the motion
+REMEMBERED = 64  # results that are kept
+Result = TypeVar("Result")
 OCTAVE = 1.0  # width over which the spectrum of the accelerations is averaged, to find its valley
 
 
@@ -38,8 +44,26 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
 
 def motion_band(q: Array, rate_hz: float) -> float | None:
     """Frequency [Hz] below which 99 % of the velocity's power of every moving joint lies; None at standstill."""
+    return _once(_motion_band, q, rate_hz)
+
+
+def _motion_band(q: Array, rate_hz: float) -> float | None:
     moving, _ = _moving(q)
-    return max(top_frequency(q[:, j], rate_hz) for j in moving) if len(moving) else None
+    return max(top_frequencies(q[:, moving], rate_hz)) if len(moving) else None
+
+
+_known: dict[tuple[object, ...], Any] = {}  # by function, positions and rate
+
+
+def _once(function: Callable[[Array, float], Result], q: Array, rate_hz: float) -> Result:
+    """Result of a function of positions (N, joints), which audits, filter and evaluation of a log all ask for."""
+    key = function.__name__, q.shape, blake2b(q.tobytes()).digest(), rate_hz
+    if key not in _known:
+        if len(_known) >= REMEMBERED:
+            _known.clear()
+        _known[key] = function(q, rate_hz)
+    found: Result = _known[key]
+    return found
 
 
 def _moving(q: Array) -> tuple[list[int], Array]:
@@ -50,6 +74,10 @@ def _moving(q: Array) -> tuple[list[int], Array]:
 
 def quiet_cutoff(q: Array, rate_hz: float) -> float:
     """Highest cut-off [Hz] that passes hardly any noise in the accelerations of the moving joints."""
+    return _once(_quiet_cutoff, q, rate_hz)
+
+
+def _quiet_cutoff(q: Array, rate_hz: float) -> float:
     moving, travel = _moving(q)
     if not len(moving):
         return HIGHEST * rate_hz
@@ -79,11 +107,18 @@ def quiet_frequency(q: Array, rate_hz: float) -> float:
     return float(f[noisy[0]] if len(noisy) else f[-1])
 
 
-def top_frequency(x: Array, rate_hz: float) -> float:
-    """Frequency [Hz] below which 99 % of the power of the signal's derivative lies, noise excluded."""
-    length = int(min(len(x), max(64, SEGMENT_S * rate_hz)))
-    f, power = signal.welch(x, rate_hz, window="hann", nperseg=length, detrend="linear")
-    f, power = f[1:], power[1:]
+def top_frequencies(q: Array, rate_hz: float) -> list[float]:
+    """Frequencies [Hz] below which 99 % of the power of each signal's derivative lies, noise excluded.
+
+    q (N, signals): the signals.
+    """
+    length = int(min(len(q), max(64, SEGMENT_S * rate_hz)))
+    f, power = signal.welch(q, rate_hz, window="hann", nperseg=length, detrend="linear", axis=0)
+    return [_top_frequency(f[1:], own, rate_hz) for own in np.ascontiguousarray(power[1:].T)]
+
+
+def _top_frequency(f: Array, power: Array, rate_hz: float) -> float:
+    """Frequency of `top_frequencies` from a power spectrum without its constant part."""
     nyquist = rate_hz / 2
     band = (f > FLOOR_BAND[0] * nyquist) & (f < FLOOR_BAND[1] * nyquist)
     floor = float(np.median(power[band])) if band.any() else 0.0

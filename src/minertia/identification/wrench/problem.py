@@ -69,14 +69,9 @@ class WrenchProblem(Problem):
     reading: WrenchReading = field(repr=False)
 
     @classmethod
-    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Whether the campaign has options for wrenches."""
-        return isinstance(campaign, Campaign) and campaign.wrench is not None
-
-    @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> WrenchProblem:
         """Read poses and wrenches, and determine axes and sign where they are not given."""
-        assert isinstance(campaign, Campaign)  # `takes` no other
+        assert isinstance(campaign, Campaign)  # see `KINDS`
         _refuse_others(campaign)
         refuse_twins(campaign)
         options = campaign.wrench or WrenchOptions()
