@@ -235,7 +235,7 @@ def _from_model(
     problem = problem.reduced([*range(p), *seen])
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-18 * np.maximum(np.abs(values), 1e-6) ** 2))
     shape = covariance / np.outer(scale, scale) + 1e-9 * np.eye(p)
-    root = np.linalg.cholesky(np.linalg.inv(shape)).T / scale
+    root = inverse(np.linalg.cholesky(shape).T).T / scale
     rows = np.column_stack([root, np.zeros((p, len(seen))), root @ values])
     sigma = np.maximum(problem.effort_rms, 1e-12)
     for _ in range(10):
