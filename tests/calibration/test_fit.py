@@ -133,6 +133,7 @@ def test_unseated_postures_in_a_row_hardly_matter():
     assert errors[1] < 2 * errors[0]
 
 
+@pytest.mark.slow
 def test_levels_stop_where_nothing_more_is_planted():
     chain = arm()
     columns = tuple(joint_columns(chain, ("sag", "gear"), planted(chain, 90, 5)[0].q, np.array([0, 0, -9.81])))

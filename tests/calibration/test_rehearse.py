@@ -9,6 +9,7 @@ from minertia.cli.root import run
 from minertia.io.errors import UnknownName
 
 
+@pytest.mark.slow
 def test_intervals_of_a_rehearsal_hold():
     found = rehearse_calibration("puma560", 40, levels=("zeros", "geometry"), draws=12)
     assert 0.89 <= found.coverage <= 0.99  # 216 values: 3 deviations of their own scatter

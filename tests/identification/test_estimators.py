@@ -55,7 +55,8 @@ def test_exact_recovery_without_noise(name, seed, shape):
     assert np.abs(found - truth).max() < TOLERANCE.get(name, 1e-8) * scale_of(truth)
 
 
-@pytest.mark.parametrize("forgetting", [0.95, 0.98, 0.995])
+@pytest.mark.parametrize("forgetting", [pytest.param(0.95, marks=pytest.mark.slow), 0.98,
+                                        pytest.param(0.995, marks=pytest.mark.slow)])  # fmt: skip
 def test_deviations_under_forgetting_hold_in_white_noise(forgetting: float):
     """Stated 95 % intervals hold 93 to 97 % of the time, whatever is forgotten; P alone would hold them 99 %."""
     rng = np.random.default_rng(5)

@@ -200,6 +200,7 @@ def test_a_moving_log_shows_the_inertia(tmp_path: Path, planted: PlantedMotion, 
     assert again.relative == pytest.approx(result.training.relative, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_turning_about_one_axis_leaves_inertias_to_the_prior() -> None:
     t = np.arange(1500) / 100
     R = Rotation.from_euler("x", 1.2 * np.sin(1.5 * t)[:, None]).as_matrix()
