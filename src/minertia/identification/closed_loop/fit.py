@@ -133,9 +133,6 @@ class _OutputError:
         first = point.theta if start is None else None
         if self.is_robust and iterate:
             point = self._narrowed(point, steps)
-        if self.looks and start is not None and iterate:  # at good values contact shows before it has moved them
-            self._exclude_contact(point, steps)
-            point = self.at(point.theta, steps) or point
         close, self.close = self.close, self.close if is_fixed else max(self.close, MOVED)  # finer steps come after
         while iterate:
             point = self._settled(point, steps)
