@@ -46,6 +46,7 @@ from minertia.io.resources import one_thread
 Array = NDArray[np.float64]
 KNOWN = 0.01  # variance by the data over that of the prior: below it no value is moved by a tenth of its deviation
 CANCELS = 100.0  # times the effort that one unknown of least squares makes: from it on others must undo it
+SURER = 10.0  # and only a contradiction so many times as clear speaks for such values
 CONTRADICTED = 5.0  # deviations of the increase of the sum of squares from which the logs contradict physics
 CONTRADICTS = "the logs contradict physical consistency or the prior"
 CERTAIN = 5.0  # deviations below 0 from which a value is negative: these are for white residuals, and so too small
@@ -92,7 +93,7 @@ class Automatic(Estimator):
             likely = PriorDeviations(_deviations(problem.model, groups, found), memory, tuple(found.sigma.tolist()))
             contradiction = _contradiction(problem, space.deviating(likely, problem), found.sigma, memory)
             is_known = excitation(problem).is_complete and likelihood.undetermined(found) < KNOWN
-            is_contradicted = contradiction >= CONTRADICTED and _cancellation(problem) < CANCELS
+            is_contradicted = contradiction >= CONTRADICTED * (1.0 if _cancellation(problem) < CANCELS else SURER)
         takes = not is_contradicted and (bool(wrong) or not is_known)
         errors = [100 * value for name, value in found.factors.items() if name.startswith(LINKS)]
         trust = f"; relative errors of the prior's links {min(errors):.2g} to {max(errors):.2g} %" if errors else ""
