@@ -8,7 +8,15 @@ from scipy.linalg import toeplitz
 from scipy.optimize import nnls
 
 import minertia.identification.evidence.intervals as intervals
-from minertia.identification.evidence.intervals import NORMAL, Weighted, half_width_of, spread_of, stretches
+from minertia.identification.evidence.intervals import (
+    NORMAL,
+    Weighted,
+    half_width_of,
+    residue_of_rows,
+    spread_by,
+    spread_of,
+    stretches,
+)
 from minertia.identification.evidence.noise import (
     DRAWS,
     Kinds,
@@ -197,13 +205,9 @@ def test_what_is_known_beforehand_is_left_alone_by_noise():
     sigma = float(noise.std())
     inv = 1 / np.sqrt(samples / sigma**2 + prior**2)
     residual = (noise - inv**2 * noise.sum() / sigma**2) / sigma
-    widths = spread_of(
-        [Weighted(0, X[:, None, :] / sigma, residual[:, None])],
-        [samples],
-        np.array([[inv]]),
-        [[0]],
-        np.array([[prior**2 * inv**2]]),
-    )
+    rows = [Weighted(0, X[:, None, :] / sigma, residual[:, None])]
+    known = np.array([[prior**2 * inv**2]])
+    widths = spread_by(residue_of_rows(rows, [samples], np.array([[inv]]), [[0]], known), samples)
     assert 0.095 < np.sqrt(widths.covariance[0, 0]) < 0.15
 
 

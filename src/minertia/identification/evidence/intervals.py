@@ -154,7 +154,7 @@ def residue_of(
         inv = inverse(triangle(np.concatenate([R, prior]))[: problem.count])
         shown = [np.flatnonzero(np.abs(total[:, :-1]).max(axis=0) > 0).tolist() for total in problem.totals]
         P = prior @ inv
-        return _residue(
+        return residue_of_rows(
             _weighted(problem, beta, sigma),
             [log.samples for log in problem.logs],
             inv,
@@ -222,18 +222,13 @@ def _weighted(problem: Observation, beta: Array, sigma: Array) -> Iterator[Weigh
 
 
 def spread_of(
-    rows: Iterable[Weighted],
-    samples: Sequence[int],
-    inverse: Array,
-    shown: Sequence[Sequence[int]],
-    known: Array | None = None,
-    error: Array | None = None,
+    rows: Iterable[Weighted], samples: Sequence[int], inverse: Array, shown: Sequence[Sequence[int]]
 ) -> Spread:
-    """Spread for any rows; samples: number of samples of each log; other arguments as for `Residue`."""
-    return spread_by(_residue(rows, samples, inverse, shown, known, error), sum(samples))
+    """Spread for any rows without a prior; arguments as for `residue_of_rows`."""
+    return spread_by(residue_of_rows(rows, samples, inverse, shown), sum(samples))
 
 
-def _residue(
+def residue_of_rows(
     rows: Iterable[Weighted],
     samples: Sequence[int],
     inverse: Array,
@@ -241,7 +236,7 @@ def _residue(
     known: Array | None = None,
     error: Array | None = None,
 ) -> Residue:
-    """Residual statistics of any rows; arguments as for `spread_of`."""
+    """Residual statistics of any rows; samples: number of samples of each log; other arguments as for `Residue`."""
     lengths = [size for count in samples for size in _lengths(count)]
     fits = KEPT // max(max(lengths) * sum(len(own) for own in shown), 1)
     every = max(1, -(-len(lengths) // min(max(fits, 2), STRETCHES)))
