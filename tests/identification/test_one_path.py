@@ -11,8 +11,9 @@ import pytest
 
 import minertia as mi
 from minertia.identification.efforts.judge import _spread
-from minertia.identification.problem.ladder import STATIC
+from minertia.identification.problem.ladder import STATIC, candidates
 from minertia.identification.signals.filtering import Motion
+from minertia.robot.joint import Limits
 from tests.arm import recorded_arm
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
@@ -166,3 +167,25 @@ def test_static_friction_is_at_most_twice_that_of_sliding(excess: float):
     assert (0 in {j for taken in ladder.steps if taken.step.symbol == "FS" for j in taken.joints}) == (excess < 1)
     refused = {one.option for one in ladder.tried if one.reason == STATIC}
     assert refused == (set() if excess < 1 else {f"stribeck at {robot.joints[0].name}"})
+
+
+def test_springs_are_looked_for_where_travel_is_limited():
+    """A joint that may turn on has no cable or hose: a spring would pull ever more beyond the fitted range."""
+    free = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    for width, joints in ((None, set()), (6.0, {"j1"}), (20.0, set())):
+        limits = Limits() if width is None else Limits(-width / 2, width / 2)
+        first, second = (replace(joint, kind="revolute", limits=Limits()) for joint in free.joints)
+        robot = replace(free, joints=(replace(first, name="j1", limits=limits), second))
+        found = candidates(robot, np.array([[-1.0, -1.0], [1.0, 1.0], [2.0, 2.0]]))
+        assert {name for spec in found if spec.kind == "spring" for name in spec.joints} == joints
+
+
+def test_smooth_friction_where_none_is_clearer():
+    """Sharp and hardly smoothed friction look alike in motion, and differ where noise is the velocity of a joint."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    rng, motion = np.random.default_rng(1), fourier_motion(robot, 300, 1, duration=6.0)
+    log = noisy(replace(motion, tau=motion.tau + np.sign(motion.qd)), rng, 0.3)
+    smooth = mi.build_problem(mi.Campaign(robot, [log])).names
+    assert {"FCT1", "FCT2"} <= set(smooth) and not {"FC1", "FC2"} & set(smooth)
+    known = mi.build_problem(mi.Campaign(robot, [log], fix={"FC1": 1.0})).names
+    assert {"FC1", "FCT2"} <= set(known) and "FCT1" not in known

@@ -154,7 +154,7 @@ def chosen_effects(ready: PreparedCampaign) -> Ladder:
         model = linear_of(campaign)
         first = observe(model, short, names=names, blocks=1)
         reach = reach_of(first)
-        wanted = candidates(campaign.robot, reach, memory=campaign.memory)
+        wanted = candidates(campaign.robot, reach, memory=campaign.memory, fixed=campaign.fix)
         superset = linear_model(campaign.robot, wanted, joints=campaign.efforts, method=SETS[campaign.parameters])
         load = load_efforts(model, plain_values(first))
         seen = with_fixed(observe(superset, short, names=names, load=load, blocks=1), campaign.fix)[0]

@@ -4,14 +4,16 @@ The initial model has rotor inertia, viscous and Coulomb friction, an offset, an
 candidate effects are added to it, each kind at all joints, with prior deviations that maximise the marginal likelihood
 (`marginal`).  Then the constants of each joint (the width of smooth Coulomb friction, the Stribeck velocity) are those
 of the largest likelihood, and effects are removed, first a kind from all joints, then from one, as long as the
-likelihood does not fall by more than one unit of its logarithm: of models that predict alike the simplest is selected.
+likelihood does not fall by more than one unit of its logarithm: of models that predict alike the simplest is selected,
+and of smooth and sharp Coulomb friction the smooth one.
 Rotor inertia is removed by the same rule; torque sensors behind the gears do not measure it.  All candidates are
 columns of one pass over the data; every trial is algebra on R factors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +28,7 @@ from minertia.identification.problem.tried import Tried
 from minertia.io.arrays import Array
 from minertia.io.notebook import clipped, plural
 from minertia.robot.effects import BY_SYMBOL, WORDS
+from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
 SAMPLES = 30_000  # of a log, on which the choice is made
@@ -33,6 +36,7 @@ TIE = 1.0  # of the logarithm of the marginal likelihood: models that differ les
 # autocorrelation times of the residual that count as one row: fewer than for values, as an effect that is missed costs
 # more than one too many, whose size has a prior of its own
 EFFECT_TIMES = 1.0
+TRAVEL = 4.2 * math.pi  # rad: arms with cables turn twice at most (+-360 deg, with some reserve)
 ROUNDS = 2  # of the search for constants
 EXCESS = 1.0  # of Coulomb friction: Stribeck friction is at most that, as static friction of drives is at most twice it
 MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
@@ -59,6 +63,15 @@ class Step:
     symbol: str
     constant: str = ""
     replaces: str = ""
+
+    @property
+    def tie(self) -> float:
+        """Fall of the likelihood up to which it is removed.
+
+        Smooth friction has as many unknowns as the friction that it replaces, and no jump whose direction is that of
+        noise where a joint rests: if they predict alike, it stays.
+        """
+        return -TIE if self.replaces else TIE
 
 
 LADDER = (
@@ -173,25 +186,38 @@ def springs(robot: Robot) -> tuple[EffectSpec, ...]:
 
 
 def candidates(
-    robot: Robot, reach: Array, fractions: Mapping[str, Sequence[float]] = FRACTIONS, *, memory: bool = False
+    robot: Robot,
+    reach: Array,
+    fractions: Mapping[str, Sequence[float]] = FRACTIONS,
+    *,
+    memory: bool = False,
+    fixed: Collection[str] = (),
 ) -> tuple[EffectSpec, ...]:
     """All candidate effects on every joint, for `chosen_effects`.
 
     reach (3, n): lowest and highest position and highest speed of each coordinate.  fractions: values of constants
     in parts of the highest speed, of a displacement in parts of the range.  memory: with effects that depend on the
-    path of the joint.
+    path of the joint.  fixed: names of known parameters, whose effects are not replaced.
     """
     steps = [step for step in LADDER if memory or "presliding" not in BY_SYMBOL[step.symbol].inputs]
     found = [*usual_effects(robot)]
     sprung = {j for j, effects in enumerate(robot.effects) if any(BY_SYMBOL[s].inputs == ("q",) for s in effects)}
     for j in robot.driven:
         for step in steps:
-            if step.symbol == "KS" and j in sprung:
+            if step.symbol == "KS" and (j in sprung or not _is_limited(robot.joints[j])):
                 continue  # the file tells
+            if f"{step.replaces}{j + 1}" in fixed:
+                continue
             for value in _values(robot, step, j, reach, fractions):
                 constants = {} if value is None else {step.constant: value}
                 found.append(at_joints(robot, step.word, [j], constants, _tag(value)))
     return tuple(found)
+
+
+def _is_limited(joint: Joint) -> bool:
+    """Whether the travel of a joint is limited, so that a cable or hose can pull it like a spring all the way."""
+    lower, upper = joint.limits.lower, joint.limits.upper
+    return joint.kind == "prismatic" or (lower is not None and upper is not None and upper - lower <= TRAVEL)
 
 
 def joint_speed(robot: Robot, j: int, speeds: Array) -> float:
@@ -296,7 +322,9 @@ class _Selection:
                 if len(options) < 2:
                     continue
                 trials = [self._with_only(options, k) for k in options]
-                best = trials[int(np.argmax([self.likelihood.likelihood(use, self.found) for use in trials]))]
+                likely = np.array([self.likelihood.likelihood(use, self.found) for use in trials])
+                likely[: len(options) - len(self._places(step, j))] += step.tie
+                best = trials[int(np.argmax(likely))]
                 changed |= not np.array_equal(best, self.use)
                 self.use = best
         return changed
@@ -328,7 +356,7 @@ class _Selection:
         loss = self.found.likelihood - other.likelihood
         where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
         self.gains[step] = self._gain(loss)
-        if loss > TIE:
+        if loss > step.tie:
             return
         self.tried.append(Tried("effects", f"{step.word} at {where}", self._gain(loss), False, ALIKE))
         self.use, self.found = use, other
@@ -339,7 +367,7 @@ class _Selection:
         All joints of a kind together may cost no more than one kind does: many small effects are not nothing.
         """
         for step in LADDER[::-1]:
-            left, found = TIE, self.found
+            left, found = step.tie, self.found
             losses = {j: self._loss(step, j) for j in self._joints(step)}
             for j in sorted(losses, key=lambda j: losses[j]):
                 use = self._without(step, (j,))
