@@ -113,4 +113,4 @@ def _at_rows(u: list[float], reach: float, period: float) -> tuple[list[float], 
 
 def followed(u: Array, period: float, speeds: Array, first: float, h: float, steps: int) -> tuple[Array, Array, Array]:
     """Mean targets of steps of h [s] from a time on, and their derivatives by a delay and by the speed, (steps, n)."""
-    return TargetCommand(u, period, speeds).followed(first + h * np.arange(steps + 1))
+    return TargetCommand(u, period, speeds).followed(np.asarray(first + h * np.arange(steps + 1), float))

@@ -181,11 +181,11 @@ def _run_compiled(
 def _follow_compiled(
     library: Any, u: Array, period: float, speeds: Array, first: float, h: float, steps: int
 ) -> tuple[Array, Array, Array]:
-    given, found = (_numbers(u), _numbers(speeds)), tuple(np.empty((steps, u.shape[1])) for _ in range(3))
-    pointers = (ctypes.c_void_p(address(array)) for array in (*given, *found))
+    mean, by_delay, by_speed = np.empty((3, steps, u.shape[1]))
+    arrays = (_numbers(u), _numbers(speeds), mean, by_delay, by_speed)
     times = (ctypes.c_double(x) for x in (period, first, h))
-    library.minertia_follow(*u.shape, steps, *times, *pointers)
-    return found
+    library.minertia_follow(*u.shape, steps, *times, *(ctypes.c_void_p(address(array)) for array in arrays))
+    return mean, by_delay, by_speed
 
 
 def _elastic(x: LoopValues) -> dict[str, Any]:
