@@ -29,27 +29,22 @@ class HeldCommand:
 
     def at(self, t: Array) -> Array:
         """Command at the given times [s], counted from the first row."""
-        k, past = self._cell(t)
-        if not self.linear:
-            return np.asarray(self.u[k])
-        last = np.minimum(k + 1, len(self.u) - 1)
-        part = np.clip(past / self.period, 0.0, 1.0)
-        return np.asarray(self.u[k] + part * (self.u[last] - self.u[k]))
+        return self._told(*self._cell(t))[0]
 
-    def integral(self, t: Array) -> Array:
-        """Integral of the command from the first row to each time."""
-        k, past = self._cell(t)
-        inside = self.area[k] + self.u[k] * past
-        if self.linear:
-            last = np.minimum(k + 1, len(self.u) - 1)
-            short = np.clip(past, 0.0, self.period)
-            inside = inside + 0.5 * (self.u[last] - self.u[k]) * short**2 / self.period
-        return np.asarray(inside)
+    def _told(self, k: NDArray[np.intp], past: Array) -> tuple[Array, Array]:
+        """Command some time after rows k, and its integral from the first row on."""
+        own = self.u[k]
+        integral = self.area[k] + own * past
+        if not self.linear:
+            return own, integral
+        more, short = self.u[np.minimum(k + 1, len(self.u) - 1)] - own, np.clip(past, 0.0, self.period)
+        return own + short / self.period * more, integral + 0.5 * more * short**2 / self.period
 
     def means(self, edges: Array) -> tuple[Array, Array]:
         """Mean command between neighbouring edges, and its derivative with respect to a common delay."""
         widths = np.diff(edges)[:, None]
-        return np.diff(self.integral(edges), axis=0) / widths, -np.diff(self.at(edges), axis=0) / widths
+        told, integral = self._told(*self._cell(edges))
+        return np.diff(integral, axis=0) / widths, -np.diff(told, axis=0) / widths
 
 
 class TargetCommand(HeldCommand):

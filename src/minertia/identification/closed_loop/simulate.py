@@ -64,7 +64,8 @@ def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slop
         if slopes:
             known, mixing = len(group.atoms), model.G[list(group.atoms)]
             columns = np.flatnonzero(mixing.any(axis=0))
-            carried = found[1][:, shown].reshape(len(q) * len(own), -1)
+            every = shown == list(range(found[1].shape[1]))
+            carried = (found[1] if every else found[1][:, shown]).reshape(len(q) * len(own), -1)
             S = np.concatenate([carried[:, :known] @ mixing[:, columns], carried[:, known:]], axis=1)
             starts = [*(count + j for j in simulates), *(count + size + j for j in simulates)]
             parts.append(GroupSlopes(own, [*columns.tolist(), *starts], S.reshape(len(q), len(own), -1)))
