@@ -82,15 +82,16 @@ def test_derivatives_are_those_of_differences() -> None:
 def test_a_target_follows_its_command_at_its_speed() -> None:
     u = np.array([0.0, 1.0, 1.0, 1.0, 1.0, 0.95])[:, None]
     fine = np.linspace(0.0, 0.5, 5001)
-    target = TargetCommand(u, 0.1, np.array([4.0]))
+    rows = 0.1 * np.arange(6) - 0.01 * np.array([0, 1, 0, 0, 0, 0])
+    target = TargetCommand(u, rows, np.array([4.0]))
     wanted, place = [], 0.0
     for t in fine[:-1]:
         wanted.append(place)
-        place += np.clip(u[int(t / 0.1 + 1e-9), 0] - place, -4.0e-4, 4.0e-4)
+        place += np.clip(u[np.searchsorted(rows, t + 1e-9, side="right") - 1, 0] - place, -4.0e-4, 4.0e-4)
     assert np.abs(target.followed(fine)[0][:, 0] - wanted).max() < 1e-3
     edges = np.linspace(-0.05, 0.6, 40)
     _, by_delay, by_speed = target.followed(edges)
-    other = [TargetCommand(u, 0.1, np.array([4.0 + way])).followed(edges)[0] for way in (1e-5, -1e-5)]
+    other = [TargetCommand(u, rows, np.array([4.0 + way])).followed(edges)[0] for way in (1e-5, -1e-5)]
     assert by_speed == pytest.approx((other[0] - other[1]) / 2e-5, abs=1e-5)
     later = [target.followed(edges - way)[0] for way in (1e-7, -1e-7)]
     assert by_delay == pytest.approx((later[0] - later[1]) / 2e-7, abs=1e-4)

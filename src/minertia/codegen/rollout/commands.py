@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from minertia.io.arrays import Array
 
-# commands (rows, n), their period, speeds of targets (n,), first edge, step, number of steps: see `followed`
-Follow = Callable[[Array, float, Array, float, float, int], tuple[Array, Array, Array]]
+SAME = 1e-9  # s between times that are the same
+# commands (rows, n), their times (rows,), speeds of targets (n,), first edge, step, number of steps: see `followed`
+Follow = Callable[[Array, Array, Array, float, float, int], tuple[Array, Array, Array]]
 
 
 class HeldCommand:
@@ -47,30 +48,27 @@ class HeldCommand:
         return np.diff(integral, axis=0) / widths, -np.diff(told, axis=0) / widths
 
 
-class TargetCommand(HeldCommand):
-    """Target that follows a held command at a limited speed, from the first command on; straight between events.
+class TargetCommand:
+    """Target that follows held commands at a limited speed, from the first one on; straight between events.
 
-    speeds (n,): [rad/s, m/s]; 0: the target is the command.
+    u (rows, n), t (rows,): commands, and when they are given [s].  speeds (n,): [rad/s, m/s]; 0: the target is the
+    command.
     """
 
-    def __init__(self, u: Array, period: float, speeds: Array) -> None:
-        super().__init__(u, period, False)
-        self.speeds = np.asarray(speeds, float)
+    def __init__(self, u: Array, t: Array, speeds: Array) -> None:
+        self.u, self.t, self.speeds = u, t, np.asarray(speeds, float)
+        widths = np.diff(t)
         self.start, self.slope = u.copy(), np.zeros_like(u)  # target at each row, and its derivative by the speed
         for j in np.flatnonzero(self.speeds > 0):
-            reach = float(self.speeds[j]) * period
-            if np.all(np.abs(np.diff(u[:, j])) <= reach):  # it is where it was told to be one row before
-                self.start[1:, j] = u[:-1, j]
-            else:
-                self.start[:, j], self.slope[:, j] = _at_rows(u[:, j].tolist(), reach, period)
+            self.start[:, j], self.slope[:, j] = _at_rows(u[:, j].tolist(), float(self.speeds[j]), widths.tolist())
         self.way = np.sign(u - self.start)
         fastest = np.where(self.speeds > 0, self.speeds, 1.0)
         self.takes = np.abs(u - self.start) / fastest  # s until the target is where it is told to be
-        _, areas, slopes = self._within(period)
+        _, areas, slopes = self._within(widths[:, None], slice(-1))
         none = np.zeros((1, u.shape[1]))
-        self.area, self.area_slope = (np.concatenate([none, np.cumsum(x[:-1], axis=0)]) for x in (areas, slopes))
+        self.area, self.area_slope = (np.concatenate([none, np.cumsum(x, axis=0)]) for x in (areas, slopes))
 
-    def _within(self, past: float | Array, k: slice | NDArray[np.intp] = slice(None)) -> tuple[Array, Array, Array]:
+    def _within(self, past: Array, k: slice | NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """Target some time after rows, its integral since, and that of its derivative by the speed."""
         start, way, slope = self.start[k], self.way[k], self.slope[k]
         moving = np.clip(past, 0.0, self.takes[k])
@@ -81,8 +79,8 @@ class TargetCommand(HeldCommand):
 
     def followed(self, edges: Array) -> tuple[Array, Array, Array]:
         """Mean target between neighbouring edges [s], and its derivatives by a common delay and by its speed."""
-        k, past = self._cell(edges)
-        target, integral, slope = self._within(past, k)
+        k = np.clip(np.searchsorted(self.t, edges + SAME, side="right") - 1, 0, None)
+        target, integral, slope = self._within((edges - self.t[k])[:, None], k)
         widths = np.diff(edges)[:, None]
         means, rates, slopes = (np.diff(x, axis=0) / widths for x in (
             self.area[k] + integral, target, self.area_slope[k] + slope
@@ -90,15 +88,15 @@ class TargetCommand(HeldCommand):
         return means, -rates, slopes
 
 
-def _at_rows(u: list[float], reach: float, period: float) -> tuple[list[float], list[float]]:
-    """Target at each row that follows commands by at most `reach` a row, and its derivative by the speed [s]."""
+def _at_rows(u: list[float], speed: float, widths: list[float]) -> tuple[list[float], list[float]]:
+    """Target at each row that follows commands at a speed, and its derivative by the speed [s]."""
     target, slope = u[0], 0.0
     targets, slopes = [target], [slope]
-    for told in u[:-1]:
-        if told - target > reach:
-            target, slope = target + reach, slope + period
-        elif target - told > reach:
-            target, slope = target - reach, slope - period
+    for told, width in zip(u, widths, strict=False):
+        if told - target > speed * width:
+            target, slope = target + speed * width, slope + width
+        elif target - told > speed * width:
+            target, slope = target - speed * width, slope - width
         else:
             target, slope = told, 0.0
         targets.append(target)
@@ -106,6 +104,6 @@ def _at_rows(u: list[float], reach: float, period: float) -> tuple[list[float], 
     return targets, slopes
 
 
-def followed(u: Array, period: float, speeds: Array, first: float, h: float, steps: int) -> tuple[Array, Array, Array]:
+def followed(u: Array, t: Array, speeds: Array, first: float, h: float, steps: int) -> tuple[Array, Array, Array]:
     """Mean targets of steps of h [s] from a time on, and their derivatives by a delay and by the speed, (steps, n)."""
-    return TargetCommand(u, period, speeds).followed(np.asarray(first + h * np.arange(steps + 1), float))
+    return TargetCommand(u, t, speeds).followed(np.asarray(first + h * np.arange(steps + 1), float))

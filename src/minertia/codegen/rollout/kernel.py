@@ -128,12 +128,12 @@ class LoopKernel:
             return None
 
     def followed(
-        self, u: Array, period: float, speeds: Array, first: float, h: float, steps: int
+        self, u: Array, t: Array, speeds: Array, first: float, h: float, steps: int
     ) -> tuple[Array, Array, Array]:
         """Targets that follow commands, as `commands.followed` computes them."""
         if self._compiled is None:
-            return followed(u, period, speeds, first, h, steps)
-        return _follow_compiled(self._compiled[0], u, period, speeds, first, h, steps)
+            return followed(u, t, speeds, first, h, steps)
+        return _follow_compiled(self._compiled[0], u, t, speeds, first, h, steps)
 
 
 def _address(program: Program) -> int:
@@ -179,12 +179,17 @@ def _run_compiled(
 
 
 def _follow_compiled(
-    library: Any, u: Array, period: float, speeds: Array, first: float, h: float, steps: int
+    library: Any, u: Array, t: Array, speeds: Array, first: float, h: float, steps: int
 ) -> tuple[Array, Array, Array]:
     mean, by_delay, by_speed = np.empty((3, steps, u.shape[1]))
-    arrays = (_numbers(u), _numbers(speeds), mean, by_delay, by_speed)
-    times = (ctypes.c_double(x) for x in (period, first, h))
-    library.minertia_follow(*u.shape, steps, *times, *(ctypes.c_void_p(address(array)) for array in arrays))
+    arrays = (_numbers(u), _numbers(t), _numbers(speeds), mean, by_delay, by_speed)
+    library.minertia_follow(
+        *u.shape,
+        steps,
+        ctypes.c_double(first),
+        ctypes.c_double(h),
+        *(ctypes.c_void_p(address(array)) for array in arrays),
+    )
     return mean, by_delay, by_speed
 
 
@@ -233,7 +238,8 @@ def _loop_fault(library: ctypes.CDLL) -> str:
         for mine, theirs in zip(found, wanted, strict=True):
             if not np.all(np.abs(mine - theirs) <= CLOSE * max(1.0, float(np.abs(theirs).max()))):
                 return f"a simulated motion is off by {float(np.abs(mine - theirs).max()):.2g}"
-    told = (np.sin(0.5 * np.arange(80).reshape(40, 2) ** 1.5), 0.1, np.array([4.0, 0.0]), -0.05, 0.03, 150)
+    times = 0.1 * np.arange(40) + 0.01 * np.sin(np.arange(40))
+    told = (np.sin(0.5 * np.arange(80).reshape(40, 2) ** 1.5), times, np.array([4.0, 0.0]), -0.05, 0.03, 150)
     off = max(np.abs(a - b).max() for a, b in zip(_follow_compiled(library, *told), followed(*told), strict=True))
     return "" if off <= CLOSE else f"a simulated target is off by {off:.2g}"
 

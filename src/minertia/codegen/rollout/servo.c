@@ -63,6 +63,7 @@ typedef struct {
 #define APART 1e-9     /* of the velocities, from which two passes tell a slope */
 #define WIDE 8
 #define FADED 1e-9     /* of what they began with: derivatives by the start of a motion that has forgotten it */
+#define SAME 1e-9      /* s between times that are the same */
 #define NEAR 2e-3      /* rad or m: position error up to which the duty that starts a motor grows */
 
 /* triangular factors (unit lower, upper) of the rows and columns listed, in L (m x m, packed by MOST); 1 where there are
@@ -792,29 +793,28 @@ static void follow_for(double past, double told, double target, double by_speed,
     found[2] = by_speed * moving + 0.5 * way * moving * moving;
 }
 
-/* means (steps, n) of targets between edges h apart, which follow commands held between their rows at limited speeds (0:
-   at once), and their derivatives by a delay and by the speed; see codegen/rollout/commands.py */
-__attribute__((visibility("default"))) void minertia_follow(int rows, int n, int steps, double period, double first, double h,
-                                                            const double *told, const double *speeds, double *u, double *u_d,
+/* means (steps, n) of targets between edges h apart, which follow commands, held from their times on, at limited speeds
+   (0: at once), and their derivatives by a delay and by the speed; see codegen/rollout/commands.py */
+__attribute__((visibility("default"))) void minertia_follow(int rows, int n, int steps, double first, double h, const double *told,
+                                                            const double *times, const double *speeds, double *u, double *u_d,
                                                             double *u_s)
 {
     for (int j = 0; j < n; j++) {
-        const double speed = speeds[j], reach = speed * period;
+        const double speed = speeds[j];
         double target = told[j], by_speed = 0, area = 0, area_s = 0, last[3] = {0}, now[3];
         int row = 0;
         for (int k = 0; k <= steps; k++) {
-            const double place = (first + h * k) / period;
-            const int own = (int)fmin(fmax(floor(place + 1e-9), 0), rows - 1);
-            for (; row < own; row++) {
-                const double gap = told[(size_t)row * n + j] - target;
-                follow_for(period, target + gap, target, by_speed, speed, now);
+            const double edge = first + h * k;
+            for (; row + 1 < rows && times[row + 1] <= edge + SAME; row++) {
+                const double gap = told[(size_t)row * n + j] - target, width = times[row + 1] - times[row];
+                follow_for(width, target + gap, target, by_speed, speed, now);
                 area += now[1], area_s += now[2];
-                if (speed > 0 && fabs(gap) > reach)
-                    target += gap > 0 ? reach : -reach, by_speed += gap > 0 ? period : -period;
+                if (speed > 0 && fabs(gap) > speed * width)
+                    target += gap > 0 ? speed * width : -speed * width, by_speed += gap > 0 ? width : -width;
                 else
                     target = told[(size_t)(speed > 0 ? row : row + 1) * n + j], by_speed = 0;
             }
-            follow_for((place - row) * period, told[(size_t)row * n + j], target, by_speed, speed, now);
+            follow_for(edge - times[row], told[(size_t)row * n + j], target, by_speed, speed, now);
             now[1] += area, now[2] += area_s;
             if (k) {
                 const size_t at = (size_t)(k - 1) * n + j;

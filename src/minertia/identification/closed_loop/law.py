@@ -132,7 +132,7 @@ def _signals(q: Array, period: float, factor: int, cutoff: float, rate: float) -
 
 def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
     if log.supply is not None:
-        return TargetCommand(log.u, log.period, first_speeds(model, [log])).followed(edges)[0]
+        return TargetCommand(*log.given, first_speeds(model, [log])).followed(edges)[0]
     return HeldCommand(log.u, log.period, model.command.hold == "linear").means(edges)[0]
 
 

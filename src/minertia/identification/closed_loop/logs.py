@@ -39,7 +39,8 @@ class LoopLog(PreparedLog):
     first: first row that is fitted and evaluated.  carried: contribution of a known payload to the link
     parameters of a simulation, else None.  pushed: mask (N, n) of positions known to be under external
     contact, which are excluded from fits; None if a fit is to detect them.  supply: what drives the motors in
-    each row (N, n), of servos with the law "servo".
+    each row (N, n), of servos with the law "servo".  logged: commands of a servo as they
+    were given, at times that need not be those of rows; None: at the rows.
     """
 
     recording: Recording
@@ -55,6 +56,12 @@ class LoopLog(PreparedLog):
     pushed: NDArray[np.bool_] | None = None
     layout: SprungLayout | None = None
     supply: Supply | None = None
+    logged: tuple[Array, Array] | None = None
+
+    @property
+    def given(self) -> tuple[Array, Array]:
+        """Commands (M, n), and when they were given (M,), counted from the first row [s]."""
+        return self.logged or (self.u, np.asarray(self.period * np.arange(len(self.u)), float))
 
     @property
     def told(self) -> Array:
@@ -85,6 +92,7 @@ class LoopLog(PreparedLog):
             self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
             recording=self.recording.select(rows), pushed=None if self.pushed is None else self.pushed[rows],
             supply=None if self.supply is None else rows_of(self.supply, rows),
+            logged=None if self.logged is None else _later(*self.logged, self.period * first),
         )  # fmt: skip
 
     def command(
@@ -107,7 +115,8 @@ class LoopLog(PreparedLog):
         h, count = self.period / steps, (len(u) - 1) * steps
         if self.supply is not None:
             known = np.zeros(len(joints)) if speeds is None else speeds
-            mean, slope, by_speed = follow(u, self.period, known, self.lead - delay, h, count)
+            told, at = self.given
+            mean, slope, by_speed = follow(told[:, list(joints)], at, known, self.lead - delay, h, count)
             return LoopCommand(mean, slope, u_s=by_speed, supply=rows_of(self.supply, np.s_[: len(u), list(joints)]))
         edges = np.asarray(h * np.arange(count + 1) - delay + self.lead, float)
         held = HeldCommand(u, self.period, linear)
@@ -129,8 +138,14 @@ def rows_of(supply: Supply, rows: Any) -> Supply:
     return Supply(**{key: getattr(supply, key)[rows] for key in OF_SUPPLY})
 
 
-def supply_of(campaign: Campaign, log: Log, whole: Recording) -> Supply | None:
-    """What drives the motors in each row of a log, under the law "servo"; else None."""
+def _later(u: Array, t: Array, time: float) -> tuple[Array, Array]:
+    """Commands and their times, counted from a later time on [s]; the first one is that which is held then."""
+    first = max(int(np.searchsorted(t, time, side="right")) - 1, 0)
+    return u[first:], np.asarray(t[first:] - time)
+
+
+def supply_of(campaign: Campaign, log: Log, whole: Recording, given: Recording | None = None) -> Supply | None:
+    """What drives the motors in each row of a log, under the law "servo"; else None.  given: before resampling."""
     command, shape = campaign.command, whole.q.shape
     if command.law != "servo":
         return None
@@ -151,6 +166,10 @@ def supply_of(campaign: Campaign, log: Log, whole: Recording) -> Supply | None:
             )
         volts = np.full(shape, stated)
     on = np.where(np.asarray(whole.channels.get("enabled", np.ones(shape))) > 0.5, 1.0, 0.0)
+    if given is not None and "enabled" in given.channels:  # means of rows: a motor is switched between them, too
+        switched = np.where(given.channels["enabled"] > 0.5, 1.0, 0.0)
+        period = whole.duration / (len(whole) - 1)
+        on[:-1] = followed(switched, given.t - whole.t[0], np.zeros(shape[1]), 0.0, period, len(on) - 1)[0]
     warm = whole.channels.get("temperature", np.full(shape, command.temperature))
     sags = command.each("supply_sag", shape[1])
     if any(sags):  # a servo that is asked once a second for its supply answers with what it was at that instant
@@ -190,7 +209,11 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
             column=wrong.channel or None,
         )
     made = made_log(campaign, log.log.name, log.beginning)
-    return replace(made, findings=log.findings, supply=supply_of(campaign, log.log, log.beginning))
+    supply, given = supply_of(campaign, log.log, log.beginning, log.given), log.given
+    logged = None
+    if supply is not None and given is not None:
+        logged = np.asarray(given.channels["command"]), np.asarray(given.t - log.beginning.t[0])
+    return replace(made, findings=log.findings, supply=supply, logged=logged)
 
 
 def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:
