@@ -278,6 +278,7 @@ def _driven(task: Rollout) -> Rollout:
         warm=0.02 * two,
         ki=0 * two,
         sag=0.05 * two,
+        play=np.array([0.02, 0.05]),
     )
     unknowns = tuple(one for one in task.unknowns if one[0] != "ki")
     more = tuple((kind, j) for kind in OF_DUTY for j in range(2))

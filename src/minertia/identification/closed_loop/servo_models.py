@@ -35,7 +35,7 @@ EVERY = 3  # runs of which one counts in the first iterations
 FIRST_STEPS = 5  # iterations from each of several starts
 VELOCITIES = (0.1, 0.15, 0.3)  # rad/s at which Stribeck friction is tried; half its height is at 0.83 of them
 FIRST = {"IA": 0.01, "FV": 0.05, "FC": 0.1, "FCL": 0.1, "FS": 0.02, "FSL": 0.2, "CURVE": 0.5, "START": 0.01,
-         "SAG": 0.1}  # fmt: skip
+         "SAG": 0.1, "PLAY": 0.01}  # fmt: skip
 STARTS = (0.25, 0.5, 1.0)  # N m/V, of the effort of a volt
 STALL = 2.0  # rad/s a volt: ratio of back-EMF to the effort of a volt at the start
 
@@ -45,12 +45,13 @@ class FrictionModel:
     """Friction of a servo: words of its effects, and the simpler model.
 
     is_directional: whether both sides of the gear count apart.  is_quadratic: whether the load counts more than
-    proportionally.
+    proportionally.  has_play: whether the gear has backlash.
     """
 
     words: tuple[str, ...]
     is_directional: bool = False
     is_quadratic: bool = False
+    has_play: bool = False
     after: str = ""
 
 
@@ -62,6 +63,7 @@ MODELS: Mapping[str, FrictionModel] = {
     "m4": FrictionModel(M4, after="m3"),
     "m5": FrictionModel(M4, True, after="m4"),
     "m6": FrictionModel(M4, True, True, after="m5"),
+    "m4b": FrictionModel(M4, has_play=True, after="m4"),
 }
 
 
@@ -105,6 +107,7 @@ class ServoRuns:
             load_share=UNKNOWN if own.is_directional else 0.5,
             load_curve=UNKNOWN if own.is_quadratic else 0.0,
             warming=UNKNOWN if self.is_warmed else 0.0,
+            backlash=UNKNOWN if own.has_play else 0.0,
         )
         return replace(self.campaign, effects=tuple(effects), command=command)
 
