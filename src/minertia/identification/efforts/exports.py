@@ -109,12 +109,13 @@ def _rescaled(problem: EffortRows, prior: Mapping[str, float] | None, limits: Ma
     Half of the divergence from a link of the file times s is least at s = tr(P0^-1 P) / 4, at which the next fit
     starts (majorisation by the tangent of a concave function, so that no round is worse); the steps are prolonged.
     """
-    scales = dict.fromkeys(limits, 1.0)
+    links = {link_number(name) for name in problem.linear.standard if symbol_of(name) == "M"}
+    scales = dict.fromkeys(links & set(limits), 1.0)
     for _ in range(ROUNDS):
         fit = solve_efforts(problem, _estimator(problem, _times(prior, scales), limits))
         if prior is None or not fit.standard or not scales:
             break
-        found = _nearest_scales(problem, prior, fit.standard, limits)
+        found = _nearest_scales(problem, prior, fit.standard, scales)
         steps = {link: FASTER * np.log(found[link] / scales[link]) for link in scales}
         scales = {link: float(np.clip(s * np.exp(steps[link]), 1 / HEAVIEST, HEAVIEST)) for link, s in scales.items()}
         if max(abs(step) for step in steps.values()) < SETTLED:
