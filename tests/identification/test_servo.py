@@ -12,12 +12,13 @@ import pytest
 
 import minertia
 from minertia.cli import main
+from minertia.codegen.rollout.commands import TargetCommand
 from minertia.identification.bands import predict_bands, summary
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
-from minertia.identification.closed_loop.logs import TargetCommand, loop_log
+from minertia.identification.closed_loop.logs import loop_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.sampling import sample_model

@@ -16,6 +16,7 @@ from minertia.codegen.kernels.kernel import compile_function, single_library
 from minertia.codegen.kernels.schedule import schedule
 from minertia.codegen.kernels.task import address
 from minertia.codegen.program import Program
+from minertia.codegen.rollout.commands import followed
 from minertia.codegen.rollout.effects import EffectAt, GroupEffects
 from minertia.codegen.rollout.floor import FloorUnder
 from minertia.codegen.rollout.plain import Diverged, PlainLoop
@@ -125,6 +126,14 @@ class LoopKernel:
         except Diverged:
             return None
 
+    def followed(
+        self, u: Array, period: float, speeds: Array, first: float, h: float, steps: int
+    ) -> tuple[Array, Array, Array]:
+        """Targets that follow commands, as `commands.followed` computes them."""
+        if self._compiled is None:
+            return followed(u, period, speeds, first, h, steps)
+        return _follow_compiled(self._compiled[0], u, period, speeds, first, h, steps)
+
 
 class _Same:
     """A robot as a key: equal to itself alone, since robots cannot be hashed."""
@@ -199,6 +208,16 @@ def _run_compiled(
     return None if code else (q_out, S_out)
 
 
+def _follow_compiled(
+    library: Any, u: Array, period: float, speeds: Array, first: float, h: float, steps: int
+) -> tuple[Array, Array, Array]:
+    mean, by_delay, by_speed = np.empty((3, steps, u.shape[1]))
+    arrays = (_numbers(u), _numbers(speeds), mean, by_delay, by_speed)
+    times = (ctypes.c_double(x) for x in (period, first, h))
+    library.minertia_follow(*u.shape, steps, *times, *(ctypes.c_void_p(address(array)) for array in arrays))
+    return mean, by_delay, by_speed
+
+
 def _elastic(x: LoopValues) -> dict[str, Any]:
     """Elastic-joint arguments of the compiled simulation."""
     s = x.springs
@@ -244,7 +263,9 @@ def _loop_fault(library: ctypes.CDLL) -> str:
         for mine, theirs in zip(found, wanted, strict=True):
             if not np.all(np.abs(mine - theirs) <= CLOSE * max(1.0, float(np.abs(theirs).max()))):
                 return f"a simulated motion is off by {float(np.abs(mine - theirs).max()):.2g}"
-    return ""
+    told = (np.sin(0.5 * np.arange(80).reshape(40, 2) ** 1.5), 0.1, np.array([4.0, 0.0]), -0.05, 0.03, 150)
+    off = max(np.abs(a - b).max() for a, b in zip(_follow_compiled(library, *told), followed(*told), strict=True))
+    return "" if off <= CLOSE else f"a simulated target is off by {off:.2g}"
 
 
 def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
@@ -266,11 +287,11 @@ def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
 
 def _driven(task: Rollout) -> Rollout:
     """The test rollout with motors that are driven by their duty, of which one is switched off on the way."""
-    steps, two = task.steps, np.ones(2)
-    gain, room, on, volts = (np.tile(row, (steps, 1)) for row in ([1.5, 1.0], [0.4, 9.0], [1.0, 1.0], [2.0, 3.0]))
+    count, two = task.rows, np.ones(2)
+    gain, room, on, volts = (np.tile(row, (count, 1)) for row in ([1.5, 1.0], [0.4, 9.0], [1.0, 1.0], [2.0, 3.0]))
     for rows in (gain, room, on, volts):
-        rows[steps // 2 : steps // 2 + 40, 0] = 0.0
-    supply = Supply(gain, room, on, volts, np.linspace([-3.0, 0.0], [5.0, 9.0], steps))
+        rows[count // 2 : count // 2 + 10, 0] = 0.0
+    supply = Supply(gain, room, on, volts, np.linspace([-3.0, 0.0], [5.0, 9.0], count))
     command = replace(task.command, u_s=0.1 * task.command.u, supply=supply)
     values = replace(
         task.values,

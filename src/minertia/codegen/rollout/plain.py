@@ -255,7 +255,8 @@ class PlainLoop:
         if own is None:
             return one, None, one, 0 * one, one
         assert x.start is not None and x.warm is not None  # servos driven by their duty have both
-        return own.gain[k], own.room[k], own.on[k], x.start * own.volts[k], 1 + x.warm * own.heat[k]
+        row = k // self.task.every
+        return own.gain[row], own.room[row], own.on[row], x.start * own.volts[row], 1 + x.warm * own.heat[row]
 
     def _sag(self, k: int, error: Array) -> None:
         """Divide the factor of the temperature by that of the supply, which falls with the motor's effort.
@@ -267,12 +268,13 @@ class PlainLoop:
         if own is None:
             return
         assert x.sag is not None  # of servos driven by their duty
-        volts, asked = np.where(own.on[k] > 0, own.volts[k], 1.0), own.gain[k] * error + self.kick
-        duty = np.clip(asked, -own.room[k], own.room[k]) / volts
+        row = k // self.task.every
+        volts, asked = np.where(own.on[row] > 0, own.volts[row], 1.0), own.gain[row] * error + self.kick
+        duty = np.clip(asked, -own.room[row], own.room[row]) / volts
         self.warmth = self.warmth / (1 + x.sag * self.warmth * x.kp * duty**2)
         one = self.warmth * duty**2
         steep = 2 * self.warmth * x.sag * x.kp * duty
-        by_error = np.where(np.abs(asked) < own.room[k], steep * (own.gain[k] + self.steep_kick) / volts, 0.0)
+        by_error = np.where(np.abs(asked) < own.room[row], steep * (own.gain[row] + self.steep_kick) / volts, 0.0)
         self.lost = x.sag * x.kp * one
         self.lost_by = {"sag": x.kp * one, "kp": x.sag * one, "start": steep * _started(error), "error": by_error}
 
@@ -488,8 +490,8 @@ class PlainLoop:
         (gain, room, on, _, warm), warmth = self._supply(k), self.warmth
         lost, effort = {key: float(by[j]) for key, by in self.lost_by.items()}, float(motion[1][j])
         held = 0.0 if room is None else sat * room[j]
-        own = command.supply
-        volts, heat = (0.0, 0.0) if own is None else (own.volts[k, j], own.heat[k, j])
+        own, row = command.supply, k // self.task.every
+        volts, heat = (0.0, 0.0) if own is None else (own.volts[row, j], own.heat[row, j])
         part = _started(foreseen) + (error - foreseen) / NEAR * (abs(foreseen) < NEAR)
         kicked = self.kick[j] + self.steep_kick[j] * (error - foreseen)
         found = {

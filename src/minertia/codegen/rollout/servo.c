@@ -46,8 +46,8 @@ typedef struct {
     const double *cj, *dj, *rj;    /* (springs): compliance, damping, motor less link position without effort */
     const int *at_link, *at_motor; /* (springs): coordinates on both sides */
     const int *sees;               /* (n): coordinate whose motion the law of each coordinate reads */
-    const double *gain, *room, *on; /* (steps, n): volts of a position error, most volts, motor on or off; or null */
-    const double *volts, *heat;     /* (steps, n): supply where the motor is on, temperature over that of kp; or null */
+    const double *gain, *room, *on; /* (rows, n): volts of a position error, most volts, motor on or off; or null */
+    const double *volts, *heat;     /* (rows, n): supply where the motor is on, temperature over that of kp; or null */
     const double *u_s;              /* (steps, n): derivative of the command by the speed of the target, or null */
     const double *share, *curve;    /* (n): part of the motor's effort in the load of the gear, and how much more than
                                        proportionally it counts; or null */
@@ -426,10 +426,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         }
         if (k == o->steps)
             break;
-        const size_t at_k = (size_t)k * n;
+        const size_t at_k = (size_t)k * n, at_row = (size_t)(row - 1) * n;
         const double *u = o->u + at_k, *ud = o->ud ? o->ud + at_k : 0;
-        const double *gain = o->gain ? o->gain + at_k : 0, *room_k = o->gain ? o->room + at_k : 0;
-        const double *on = o->gain ? o->on + at_k : 0;
+        const double *gain = o->gain ? o->gain + at_row : 0, *room_k = o->gain ? o->room + at_row : 0;
+        const double *on = o->gain ? o->on + at_row : 0;
         for (int j = 0; j < n; j++) {
             qm[j] = q[j] + mid * h * v[j];
             vm[j] = v[j] + mid * dvp[j];
@@ -438,12 +438,12 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         o->terms(0, in, out);
         for (int j = 0; j < n; j++) {
             const int seen = o->sees[j];
-            const double error = u[j] - qm[seen], full = gain ? o->start[j] * o->volts[at_k + j] : 0;
-            warmth[j] = warm[j] = gain ? 1 + o->warm[j] * o->heat[at_k + j] : 1;
+            const double error = u[j] - qm[seen], full = gain ? o->start[j] * o->volts[at_row + j] : 0;
+            warmth[j] = warm[j] = gain ? 1 + o->warm[j] * o->heat[at_row + j] : 1;
             steep_kick[j] = fabs(error) < NEAR ? full / NEAR : 0;
             kick[j] = full * started(error);
             if (gain) {
-                const double volts = on[j] > 0 ? o->volts[at_k + j] : 1, asked = gain[j] * error + kick[j];
+                const double volts = on[j] > 0 ? o->volts[at_row + j] : 1, asked = gain[j] * error + kick[j];
                 const double duty = fmin(fmax(asked, -room_k[j]), room_k[j]) / volts;
                 warmth[j] /= 1 + o->sag[j] * warm[j] * o->kp[j] * duty * duty;
                 sag_own[j] = warmth[j] * o->kp[j] * duty * duty, sag_kp[j] = warmth[j] * o->sag[j] * duty * duty;
@@ -601,9 +601,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     else if (kind == SPEED)
                         to[k2] += o->u_s ? bent * part * (gp[j] - motor[j] * sag_error[j]) * o->u_s[at_k + j] : 0;
                     else if (kind == START)
-                        to[k2] += sat[j] ? 0 : bent * part * (per[j] * o->volts[at_k + j] - motor[j] * sag_duty[j]) * started(error);
+                        to[k2] += sat[j] ? 0 : bent * part * (per[j] * o->volts[at_row + j] - motor[j] * sag_duty[j]) * started(error);
                     else if (kind == WARM)
-                        to[k2] += bent * part * o->heat[at_k + j] / warm[j] * (1 - sag[j]) * motor[j];
+                        to[k2] += bent * part * o->heat[at_row + j] / warm[j] * (1 - sag[j]) * motor[j];
                     else if (kind == SAG)
                         to[k2] -= bent * part * motor[j] * sag_own[j];
                     else if (kind == SHARE)
@@ -699,10 +699,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                                             : s * (error * (gain ? gain[j] : 1) + kick[j] + steep_kick[j] * (error - foreseen)))
                         - tau[j] * sag_kp[j];
                 else if (kind == START)
-                    d = sat[j] ? 0 : per[j] * o->volts[at_k + j] * (started(foreseen) + (fabs(foreseen) < NEAR ? (error - foreseen) / NEAR : 0))
+                    d = sat[j] ? 0 : per[j] * o->volts[at_row + j] * (started(foreseen) + (fabs(foreseen) < NEAR ? (error - foreseen) / NEAR : 0))
                                      - tau[j] * sag_duty[j] * started(foreseen);
                 else if (kind == WARM)
-                    d = o->heat[at_k + j] / warm[j] * (1 - sag[j]) * tau[j];
+                    d = o->heat[at_row + j] / warm[j] * (1 - sag[j]) * tau[j];
                 else if (kind == SAG)
                     d = -tau[j] * sag_own[j];
                 else if (kind == KI)
@@ -781,4 +781,46 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     }
     free(c), free(room), free(Y), free(past), free(shapes);
     return code;
+}
+
+/* part of a row: a target, its integral since the row, and that of its derivative by the speed */
+static void follow_for(double past, double told, double target, double by_speed, double speed, double *found)
+{
+    const double way = told > target ? 1 : told < target ? -1 : 0, takes = speed > 0 ? fabs(told - target) / speed : 0;
+    const double moving = fmin(fmax(past, 0), takes), gone = way * speed * moving;
+    found[0] = target + gone, found[1] = target * past + gone * (past - 0.5 * moving);
+    found[2] = by_speed * moving + 0.5 * way * moving * moving;
+}
+
+/* means (steps, n) of targets between edges h apart, which follow commands held between their rows at limited speeds (0:
+   at once), and their derivatives by a delay and by the speed; see codegen/rollout/commands.py */
+__attribute__((visibility("default"))) void minertia_follow(int rows, int n, int steps, double period, double first, double h,
+                                                            const double *told, const double *speeds, double *u, double *u_d,
+                                                            double *u_s)
+{
+    for (int j = 0; j < n; j++) {
+        const double speed = speeds[j], reach = speed * period;
+        double target = told[j], by_speed = 0, area = 0, area_s = 0, last[3] = {0}, now[3];
+        int row = 0;
+        for (int k = 0; k <= steps; k++) {
+            const double place = (first + h * k) / period;
+            const int own = (int)fmin(fmax(floor(place + 1e-9), 0), rows - 1);
+            for (; row < own; row++) {
+                const double gap = told[(size_t)row * n + j] - target;
+                follow_for(period, target + gap, target, by_speed, speed, now);
+                area += now[1], area_s += now[2];
+                if (speed > 0 && fabs(gap) > reach)
+                    target += gap > 0 ? reach : -reach, by_speed += gap > 0 ? period : -period;
+                else
+                    target = told[(size_t)(speed > 0 ? row : row + 1) * n + j], by_speed = 0;
+            }
+            follow_for((place - row) * period, told[(size_t)row * n + j], target, by_speed, speed, now);
+            now[1] += area, now[2] += area_s;
+            if (k) {
+                const size_t at = (size_t)(k - 1) * n + j;
+                u[at] = (now[1] - last[1]) / h, u_d[at] = -(now[0] - last[0]) / h, u_s[at] = (now[2] - last[2]) / h;
+            }
+            memcpy(last, now, sizeof now);
+        }
+    }
 }

@@ -13,7 +13,7 @@ AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
 # of servos driven by their duty: speed of the target, load of the gear, duty that starts the motor, temperature, supply
 OF_DUTY = ("speed", "share", "curve", "start", "warm", "sag")
-OF_SUPPLY = ("gain", "room", "on", "volts", "heat")  # what drives their motors in each step
+OF_SUPPLY = ("gain", "room", "on", "volts", "heat")  # what drives their motors from each row on
 # kinds of unknowns, in the order of servo.c
 KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS, *OF_DUTY)
 
@@ -77,7 +77,7 @@ class LoopValues:
 
 @dataclass(frozen=True)
 class Supply:
-    """What drives the motors in each step, (steps, n): kp is then the effort of a volt.
+    """What drives the motors from each row on, (rows, n): kp is then the effort of a volt.
 
     gain: volts of a position error [V/rad, V/m]; room: highest voltage [V]; on: 1 where the motor is switched
     on, 0 where it is open and its back-EMF drives no current; volts: supply where it is on [V]; heat: temperature

@@ -83,21 +83,26 @@ def output_error(
     iterate: bool = True,
     most: int = ITERATIONS,
     close: float = SMALL_MOVE,
+    fall: float = SMALL_FALL,
+    deviations: bool = True,
     tell: Tell = silent,
 ) -> LoopFit:
     """Fit the unknowns to logs, from initial values or the control law's least squares.
 
     Simulation steps are halved while that changes the result; given ones only with `halve`.  iterate: whether the
     values may change; else only standard deviations and residuals are computed.  most: iterations of each
-    minimisation.  close: deviations by which its last step may move each value.  tell: called at each iteration.
+    minimisation.  close: deviations by which its last step may move each value.  fall: part of the sum of squares
+    that its last step may save.  deviations: whether those of correlated residuals are computed.  tell: called at each
+    iteration.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
             steps = [max(1, round(log.period / model.command.step)) for log in logs]
         first = coarse_steps(logs) if steps is None else tuple(steps)
         fit = _OutputError(model, logs, tell)
-        fit.most, fit.close = most, close
-        return fit.run(first, start, is_fixed=steps is not None and not halve, iterate=iterate)
+        fit.most, fit.close, fit.fall = most, close, fall
+        is_fixed = steps is not None and not halve
+        return fit.run(first, start, is_fixed=is_fixed, iterate=iterate, deviations=deviations)
 
 
 def coarse_steps(logs: Sequence[LoopLog], longest: float = COARSEST) -> tuple[int, ...]:
@@ -126,18 +131,21 @@ class _OutputError:
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
-        self.most, self.close, self.slope_step = ITERATIONS, SMALL_MOVE, SLOPE_STEP
+        self.most, self.close, self.fall, self.slope_step = ITERATIONS, SMALL_MOVE, SMALL_FALL, SLOPE_STEP
         self.is_robust = model.command.loss == "huber"
         self.widths: Array | None = None  # residuals beyond these count less
 
-    def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
-        point, wider = self._start(steps, start), None
+    def run(
+        self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool, deviations: bool
+    ) -> LoopFit:
+        point, wider, is_settled = self._start(steps, start), None, self.is_robust
         first = point.theta if start is None else None
         if self.is_robust and iterate:
             point = self._narrowed(point, steps)
         close, self.close = self.close, self.close if is_fixed else max(self.close, MOVED)  # finer steps come after
         while iterate:
-            point = self._settled(point, steps)
+            point = point if is_settled else self._settled(point, steps)
+            is_settled = False
             if self.looks:
                 point = self._without_contact(point, first, steps)
             finer = tuple(2 * k for k in steps)
@@ -164,7 +172,8 @@ class _OutputError:
             point = self._settled(point, steps)
         self.slope_step = COARSEST
         self._tell("computing standard deviations")
-        return self._finished(self.at(point.theta, steps, motions=point.motions) or point, steps)
+        last = self.at(point.theta, steps, motions=point.motions) or point
+        return self._finished(last, steps, deviations=deviations)
 
     def _refined(self, point: _Rolled, steps: tuple[int, ...], finer: tuple[int, ...]) -> _Rolled | None:
         """Simulated motion of a point at finer steps, with its derivatives where their own steps stay the same."""
@@ -366,7 +375,7 @@ class _OutputError:
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
             self._tell_iteration(k / most)
-            enough = max(SMALL_FALL, self._small_fall(point))
+            enough = max(self.fall, self._small_fall(point))
             if self.promised < enough:
                 break
             step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
@@ -402,7 +411,7 @@ class _OutputError:
         done = (self.settlings - 1 + part) / max(self.expected, self.settlings)
         self.tell(WorkStep(what, max(done, 0.0)))
 
-    def _finished(self, point: _Rolled, steps: tuple[int, ...]) -> LoopFit:
+    def _finished(self, point: _Rolled, steps: tuple[int, ...], *, deviations: bool) -> LoopFit:
         whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
         p = self.model.count
         at_bound = [k for k in kept if k < p and point.theta[k] <= self.lower[k]]
@@ -418,7 +427,7 @@ class _OutputError:
         notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
-            self._spread(part, own, sigma, point.rest), (*self.notes, *notes),
+            self._spread(part, own, sigma, point.rest) if deviations else None, (*self.notes, *notes),
             tuple(~counts for counts in self.counted),
         )  # fmt: skip
 

@@ -16,7 +16,8 @@ from scipy.interpolate import make_interp_spline
 from scipy.optimize import lsq_linear
 
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
-from minertia.identification.closed_loop.logs import HeldCommand, LoopLog, TargetCommand
+from minertia.codegen.rollout.commands import HeldCommand, TargetCommand
+from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.problem.observation import LogTriangles, Observation, Rows

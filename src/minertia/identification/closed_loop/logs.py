@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.commands import Follow, HeldCommand, followed
 from minertia.codegen.rollout.task import OF_SUPPLY, LoopCommand, Supply
 from minertia.identification.campaigns.campaign import Campaign, Log, joint_names
 from minertia.identification.campaigns.options import REFERENCE, ElasticJoints
@@ -95,19 +96,20 @@ class LoopLog(PreparedLog):
         linear: bool,
         by_rate: bool,
         speeds: Array | None = None,
+        follow: Follow = followed,
     ) -> LoopCommand:
         """Command of a joint group in each simulation step, with `steps` per row and the given delay [s].
 
-        speeds: at which the targets follow the commands [rad/s, m/s], of each joint; None: at once.
+        speeds: at which the targets follow the commands [rad/s, m/s], of each joint; None: at once.  follow: what
+        computes these targets.
         """
         u = self.u[:, list(joints)]
-        h = self.period / steps
-        edges = np.asarray(h * np.arange((len(u) - 1) * steps + 1) - delay + self.lead, float)
+        h, count = self.period / steps, (len(u) - 1) * steps
         if self.supply is not None:
-            own = np.repeat(np.arange(len(u) - 1), steps)
-            parts = rows_of(self.supply, np.ix_(own, np.array(joints)))
-            mean, slope, by_speed = TargetCommand(u, self.period, speeds).followed(edges)
-            return LoopCommand(mean, slope, u_s=by_speed, supply=parts)
+            known = np.zeros(len(joints)) if speeds is None else speeds
+            mean, slope, by_speed = follow(u, self.period, known, self.lead - delay, h, count)
+            return LoopCommand(mean, slope, u_s=by_speed, supply=rows_of(self.supply, np.s_[: len(u), list(joints)]))
+        edges = np.asarray(h * np.arange(count + 1) - delay + self.lead, float)
         held = HeldCommand(u, self.period, linear)
         mean, slope = held.means(edges)
         if not by_rate:
@@ -120,99 +122,6 @@ class LoopLog(PreparedLog):
             rate = np.diff(ends, axis=0) / h
             rate_slope = -np.gradient(rate, h, axis=0)
         return LoopCommand(mean, slope, rate, rate_slope)
-
-
-class HeldCommand:
-    """Command interpolated between its rows, and its integral; constant beyond both ends of the log."""
-
-    def __init__(self, u: Array, period: float, linear: bool) -> None:
-        self.u, self.period, self.linear = u, period, linear
-        area = period * (0.5 * (u[:-1] + u[1:]) if linear else u[:-1])
-        self.area = np.concatenate([np.zeros((1, u.shape[1])), np.cumsum(area, axis=0)])
-
-    def _cell(self, t: Array) -> tuple[NDArray[np.intp], Array]:
-        """Index of the row before each time, and the time elapsed since it [s], robust to rounding."""
-        position = t / self.period
-        k = np.clip(np.floor(position + 1e-9), 0, len(self.u) - 1).astype(int)
-        return k, (position - k)[:, None] * self.period
-
-    def at(self, t: Array) -> Array:
-        """Command at the given times [s], counted from the first row."""
-        return self._told(*self._cell(t))[0]
-
-    def _told(self, k: NDArray[np.intp], past: Array) -> tuple[Array, Array]:
-        """Command some time after rows k, and its integral from the first row on."""
-        own = self.u[k]
-        integral = self.area[k] + own * past
-        if not self.linear:
-            return own, integral
-        more, short = self.u[np.minimum(k + 1, len(self.u) - 1)] - own, np.clip(past, 0.0, self.period)
-        return own + short / self.period * more, integral + 0.5 * more * short**2 / self.period
-
-    def means(self, edges: Array) -> tuple[Array, Array]:
-        """Mean command between neighbouring edges, and its derivative with respect to a common delay."""
-        widths = np.diff(edges)[:, None]
-        told, integral = self._told(*self._cell(edges))
-        return np.diff(integral, axis=0) / widths, -np.diff(told, axis=0) / widths
-
-
-class TargetCommand(HeldCommand):
-    """Target that follows a held command at a limited speed, from the first command on; straight between events.
-
-    speeds (n,): [rad/s, m/s]; None, or 0 for a joint: the target is the command.
-    """
-
-    def __init__(self, u: Array, period: float, speeds: Array | None) -> None:
-        super().__init__(u, period, False)
-        self.speeds = np.zeros(u.shape[1]) if speeds is None else np.asarray(speeds, float)
-        self.start, self.slope = u.copy(), np.zeros_like(u)  # target at each row, and its derivative by the speed
-        for j in np.flatnonzero(self.speeds > 0):
-            reach = float(self.speeds[j]) * period
-            if np.all(np.abs(np.diff(u[:, j])) <= reach):  # it is where it was told to be one row before
-                self.start[1:, j] = u[:-1, j]
-            else:
-                self.start[:, j], self.slope[:, j] = _followed(u[:, j].tolist(), reach, period)
-        self.way = np.sign(u - self.start)
-        fastest = np.where(self.speeds > 0, self.speeds, 1.0)
-        self.takes = np.abs(u - self.start) / fastest  # s until the target is where it is told to be
-        _, areas, slopes = self._within(period)
-        none = np.zeros((1, u.shape[1]))
-        self.area, self.area_slope = (np.concatenate([none, np.cumsum(x[:-1], axis=0)]) for x in (areas, slopes))
-
-    def _within(self, past: float | Array, k: slice | NDArray[np.intp] = slice(None)) -> tuple[Array, Array, Array]:
-        """Target some time after rows, its integral since, and that of its derivative by the speed."""
-        start, way, slope = self.start[k], self.way[k], self.slope[k]
-        moving = np.clip(past, 0.0, self.takes[k])
-        gone = way * self.speeds * moving
-        target = start + gone
-        integral = start * past + gone * (past - 0.5 * moving)
-        return target, integral, slope * moving + 0.5 * way * moving**2
-
-    def followed(self, edges: Array) -> tuple[Array, Array, Array]:
-        """Mean target between neighbouring edges [s], and its derivatives by a common delay and by its speed."""
-        k, past = self._cell(edges)
-        target, integral, slope = self._within(past, k)
-        widths = np.diff(edges)[:, None]
-        means, rates, slopes = (np.diff(x, axis=0) / widths for x in (
-            self.area[k] + integral, target, self.area_slope[k] + slope
-        ))  # fmt: skip
-        return means, -rates, slopes
-
-
-def _followed(u: list[float], reach: float, period: float) -> tuple[list[float], list[float]]:
-    """Target at each row that follows commands by at most `reach` a row, and its derivative by the speed [s]."""
-    target, slope = u[0], 0.0
-    targets, slopes = [target], [slope]
-    for told in u[:-1]:
-        if told - target > reach:
-            target, slope = target + reach, slope + period
-        elif target - told > reach:
-            target, slope = target - reach, slope - period
-        else:
-            target, slope = told, 0.0
-        targets.append(target)
-        slopes.append(slope)
-    return targets, slopes
 
 
 def rows_of(supply: Supply, rows: Any) -> Supply:

@@ -219,6 +219,16 @@ class ServoModel:
             return self.layout.inside(group.joints).index(atom.place)
         return self.layout.place(group.joints, atom.place, at_link=atom.kind == "zero")
 
+    @cached_property
+    def unknowns(self) -> dict[tuple[int, ...], tuple[tuple[str, int], ...]]:
+        """Quantities for which the rollouts of each joint group compute sensitivities, by the group's joints."""
+        found = {}
+        for group in self.groups:
+            atoms = [self.atoms[k] for k in group.atoms]
+            starts = [(kind, k) for kind in ("q0", "v0") for k in range(len(self.layout.coordinates(group.joints)))]
+            found[group.joints] = (*((a.simulated, self.place_in(group, a)) for a in atoms), *starts)
+        return found
+
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of the measured positions."""

@@ -26,7 +26,10 @@ from minertia.io.arrays import Array
 from minertia.io.schema import UNKNOWN
 
 STEP = 5e-3  # s, of simulations; the last fit halves it while that changes the result
+IRREGULAR = 0.1  # of a step by which it may be longer
 SOME = 5  # iterations of a fit that is compared
+COMPARED = 1e-3  # of its sum of squares that its last iteration may save: models differ by far more
+FINISHED = 1e-4  # the same of the last fit: a tenth of a deviation of a dozen values, by a thousand independent rows
 WARMER = 3.0  # K between runs from which a motor's temperature shows: sensors read whole degrees
 EVERY = 3  # runs of which one counts in the first iterations
 FIRST_STEPS = 5  # iterations from each of several starts
@@ -134,7 +137,7 @@ def _fitted(runs: ServoRuns, name: str, before: ServoFit | None) -> ServoFit:
         )
         tried.append((float(error), velocity, model, point.theta[: model.count]))
     _, velocity, model, theta = min(tried, key=lambda one: one[0])
-    fit = output_error(model, runs.logs, theta, steps=steps, most=SOME)
+    fit = output_error(model, runs.logs, theta, steps=steps, most=SOME, fall=COMPARED, deviations=False)
     return ServoFit(name, velocity, fit, left_out_errors(runs, fit, steps))
 
 
@@ -167,8 +170,8 @@ def _from(model: ServoModel, before: ServoFit) -> Array:
 
 
 def steps_of(logs: Sequence[LoopLog], h: float) -> list[int]:
-    """Number of steps between rows of each log, of at most h [s]."""
-    return [max(1, int(np.ceil(log.period / h - 1e-9))) for log in logs]
+    """Number of steps between rows of each log, of about h [s]: stamps are never quite regular."""
+    return [max(1, int(np.ceil(log.period / h - IRREGULAR))) for log in logs]
 
 
 def mean_error(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> float:
@@ -227,5 +230,5 @@ def chosen_model(fits: Sequence[ServoFit]) -> ServoFit:
 def finished(runs: ServoRuns, found: ServoFit, tell: Tell) -> LoopFit:
     """Last fit of a chosen model, with steps of the simulation that no longer matter, from its optimum."""
     tell(f"fitting {found.name} with finer steps")
-    steps = steps_of(runs.logs, STEP)
-    return output_error(found.fit.model, runs.logs, found.fit.theta, steps=steps, halve=True, most=SOME)
+    model, steps = found.fit.model, steps_of(runs.logs, STEP)
+    return output_error(model, runs.logs, found.fit.theta, steps=steps, halve=True, most=SOME, fall=FINISHED)

@@ -81,12 +81,10 @@ def model_rollout(
     joints = (*group.joints, *model.layout.inside(group.joints))
     speeds = model.of_kind("speed", values)[list(joints)] if log.supply is not None else None
     told = log.command(
-        steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference, speeds=speeds
-    )
-    atoms = [model.atoms[k] for k in group.atoms if slopes]
-    unknowns = tuple((a.simulated, model.place_in(group, a)) for a in atoms)
-    if slopes:
-        unknowns += tuple((kind, k) for kind in ("q0", "v0") for k in range(len(own)))
+        steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference, speeds=speeds,
+        follow=group.kernel.followed,
+    )  # fmt: skip
+    unknowns = model.unknowns[group.joints] if slopes else ()
     h = log.period / steps
     task = Rollout(model.loop_values(group, values, h), told, h, steps, log.q0[own], log.v0[own], unknowns)
     return group.kernel.run(task)
