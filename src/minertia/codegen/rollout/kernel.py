@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -87,16 +87,15 @@ class LoopKernel:
             )
         self.joints, self.links, self.size = tuple(joints), tuple(links), len(joints) + motors
         self.has_inputs = bool(links) or floor is not None
-        self.terms, self.slopes = (
-            make(robot, joints, links, motors, floor) for make in (terms_program, slopes_program)
-        )
+        dynamics = _dynamics(_Same(robot), self.joints, self.links, motors, floor)
+        self.terms, self.slopes = dynamics.terms, dynamics.slopes
         self.effects = GroupEffects(self.size, tuple(effects))
         self._compiled: tuple[Any, dict[str, int]] | None = None
         self._plain: tuple[Callable[..., Any], ...] | None = None
         self.path, self.reason = build.choose(max(len(p.graph.nodes) for p in (self.terms, self.slopes)))
         if self.path == "compiled":
             try:
-                found = [_address(program) for program in (self.terms, self.slopes, *self._of_effects())]
+                found = [*dynamics.addresses, *(_address(program) for program in self._of_effects())]
                 self._compiled = _loop_library(), dict(zip(FUNCTIONS, found, strict=False))
             except build.CompilerMissing:
                 if self.reason.startswith(build.PATH_VARIABLE):
@@ -134,6 +133,37 @@ class LoopKernel:
         if self._compiled is None:
             return followed(u, t, speeds, first, h, steps)
         return _follow_compiled(self._compiled[0], u, t, speeds, first, h, steps)
+
+
+class _Same:
+    """A robot as a key: equal to itself alone, since robots cannot be hashed."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+
+    def __hash__(self) -> int:
+        return id(self.robot)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.robot is other.robot
+
+
+class _Dynamics:
+    """Programs of a group's dynamics, and their compiled functions: the same for all effects that are tried at it."""
+
+    def __init__(self, terms: Program, slopes: Program) -> None:
+        self.terms, self.slopes = terms, slopes
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        return _address(self.terms), _address(self.slopes)
+
+
+@lru_cache(maxsize=16)
+def _dynamics(
+    same: _Same, joints: tuple[int, ...], links: tuple[str, ...], motors: int, floor: FloorUnder | None
+) -> _Dynamics:
+    return _Dynamics(*(make(same.robot, joints, links, motors, floor) for make in (terms_program, slopes_program)))
 
 
 def _address(program: Program) -> int:

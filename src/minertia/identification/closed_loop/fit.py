@@ -28,7 +28,7 @@ from minertia.identification.evidence.intervals import STRETCHES, Spread, left_o
 from minertia.identification.problem.marginal import LASTS, autocorrelation_time
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
-from minertia.identification.problem.triangles import triangle, upright
+from minertia.identification.problem.triangles import triangle
 from minertia.io.errors import MinertiaError
 from minertia.io.resources import one_thread
 from minertia.io.steps import WorkStep
@@ -319,7 +319,7 @@ class _OutputError:
                 for part in point.slopes[k]:
                     own, S, places = part.outputs, part.values, self._places(k, part)
                     rows = np.concatenate([S, (e[:, own] + S @ point.theta[places])[:, :, None]], axis=2)
-                    R = upright((rows / point.rms[own][:, None]).reshape(-1, rows.shape[2]))
+                    R = triangle((rows / point.rms[own][:, None]).reshape(-1, rows.shape[2]))
                     wide = np.zeros((len(R), self.total + 1))
                     wide[:, [*places, self.total]] = R
                     parts.append(wide)
