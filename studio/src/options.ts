@@ -131,6 +131,7 @@ export interface CommandTable {
   startup_duty?: number | "?" | (number | "?")[] | null;
   warming?: number | "?" | (number | "?")[] | null;
   supply_sag?: number | "?" | (number | "?")[] | null;
+  backlash?: number | "?" | (number | "?")[] | null;
   temperature?: number | "?" | null;
   leave_out_contact?: boolean | "?" | null;
   [key: string]: unknown;
@@ -1046,6 +1047,14 @@ export const OPTIONS = {
       "type": "file",
       "low": 0,
       "high": 100,
+      "default": 0.0
+    },
+    "backlash": {
+      "help": "Law `\"servo\"`: play between the gear and the measured shaft, which stays while the gear crosses it, `\"?\"` if unknown.",
+      "unit": "rad or m",
+      "type": "file",
+      "low": 0,
+      "high": 1,
       "default": 0.0
     },
     "temperature": {

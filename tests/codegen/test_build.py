@@ -53,6 +53,20 @@ def compilations(monkeypatch) -> list[list[str]]:
     return calls
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders of killed processes stay on Windows")
+def test_folders_of_killed_processes_are_removed(folder) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    places = {}
+    for word, process, age in (("old", ended.pid, 2e5), ("young", ended.pid, 0.0), ("alive", os.getpid(), 2e5)):
+        places[word] = Path(tempfile.mkdtemp(prefix=f"{cache.OWN}{process}-"))
+        (places[word] / "kernel.so").touch()
+        os.utime(places[word], (os.stat(places[word]).st_mtime - age,) * 2)
+    (places["old"].parent / f"{cache.OWN}x-y").symlink_to(places["young"])
+    assert cache.own_folder().is_dir()
+    assert [word for word, place in places.items() if place.is_dir()] == ["young", "alive"]
+
+
 def doubling() -> Program:
     g = Graph()
     return Program("double", g, (Port("x", (1,)),), (Port("y", (1,)),), (2.0 * g.variables("x", 1)[0],))

@@ -37,7 +37,7 @@ class PlantedServo:
     """Planted values, joint side: effort of a volt, back-EMF, friction, speed of the target, delay.
 
     start: duty that any position error adds; warming: of the motor's effort, a kelvin over 25 degrees; sag: of the
-    supply, by effort times duty.
+    supply, by effort times duty; play: between the gear and the shaft, which carries the encoder.
     """
 
     per_volt: float = 0.5
@@ -53,6 +53,7 @@ class PlantedServo:
     start: float = 0.015
     warming: float = -0.008
     sag: float = 0.2
+    play: float = 0.0
 
     def __call__(
         self, told: np.ndarray, arm: tuple[float, float], register: float, on: np.ndarray, temperature: float = 25.0
@@ -60,14 +61,14 @@ class PlantedServo:
         """Positions each 10 ms under held commands; arm: inertia [kg m2], gravity moment [N m]."""
         every = round(0.01 / STEP)
         commands, is_on, reach = told.tolist(), on.tolist(), self.speed * STEP
-        q, v, target, seen = 0.0, 0.0, commands[0], []
+        q, v, shaft, target, seen = 0.0, 0.0, 0.0, commands[0], []
         volts, whole, warm = 12.0, arm[0] + self.inertia, 1 + self.warming * (temperature - 25.0)
         for k in range((len(told) - 1) * every + 1):
             if k % every == 0:
-                seen.append(q)
+                seen.append(shaft)
             row, late = k // every, max(int((k * STEP - self.delay) / 0.01 + 1e-9), 0)
             target += within(commands[late] - target, reach)
-            error = target - q
+            error = target - shaft
             duty = self.error_gain * register * error + self.start * within(error / NEAR, 1.0)
             duty = within(duty, self.duty_limit)
             asked = is_on[row] * warm * (self.per_volt * volts * duty - self.back * v)
@@ -77,6 +78,7 @@ class PlantedServo:
             free = v + STEP * (motor - pull - self.viscous * v) / whole
             v = free - within(free, STEP * bound / whole)
             q += STEP * v
+            shaft = q + within(shaft - q, self.play / 2)
         return np.array(seen)
 
 

@@ -447,6 +447,7 @@ def unusual_values(folder: Path) -> dict[str, Any]:
             **{"loss": "huber", "error_gain": 0.2, "register": 32.0, "volts": 7.4, "duty_limit": 0.9},
             **{"target_speed": (4.0, "?"), "load_share": (0.4, "?"), "load_curve": (0.1, "?"), "temperature": 31.0},
             **{"startup_duty": (0.02, "?"), "warming": (0.001, "?"), "supply_sag": (0.1, "?")},
+            backlash=(0.01, "?"),
             leave_out_contact=False,
         ),
         "elastic": ElasticJoints(("j2", 1), (500.0, "?"), 2.0, "motor", "link"),

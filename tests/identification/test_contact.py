@@ -103,21 +103,24 @@ def test_a_push_in_an_unseen_log_is_told_with_what_is_left_of_the_rest() -> None
 
 @pytest.mark.slow
 def test_offsets_give_way_where_they_stand_for_the_weights() -> None:
-    planted = replace(CAMPAIGN, effects=("rotor", "viscous", "coulomb"))
+    planted = replace(CAMPAIGN, effects=("rotor", "viscous", "coulomb"), command=replace(CAMPAIGN.command, kp=100.0))
     model = loop_model(planted, 1 / RATE)
-    t = np.arange(800) / RATE
-    u = 0.05 * np.sin(2 * np.pi * np.outer(t, (0.2, 0.3)))  # slow, about one posture: its weight hardly changes
+    t = np.arange(-800, 800) / RATE  # at rest before the log begins: where it falls from its start, it shows its weight
+    u = 0.05 * np.sin(2 * np.pi * np.outer(t, (0.2, 0.3))) * (t > 0)[:, None]  # slow, about one posture
     start = np.zeros(2)
     plain = LoopLog("plant", None, 1 / RATE, np.zeros_like(u), u, None, start, 0 * start, 0.0, 0)  # type: ignore[arg-type]
     theta = np.array([0.05 * TRUE[name] if name.startswith("FC") else TRUE[name] for name in model.names])
     found = simulated(model, theta, plain, 20, slopes=False)
     assert found is not None
-    log = Recording(t=t, q=found.q + 2e-3 * np.random.default_rng(0).normal(size=u.shape), channels={"command": u})
+    q = found.q + 1e-2 * np.random.default_rng(0).normal(size=u.shape)
+    log = Recording(t=t[800:], q=q[800:], channels={"command": u[800:]})
     asked = replace(CAMPAIGN, train=(log,), command=Command(kp="same", kd="?", delay=0.0075))
     result = minertia.identify(asked)
     names = [p.name for p in result.parameters]
     assert "offsets were assumed to be zero" in " ".join(result.verdict.reasons)
     assert not any(name.startswith("OFF") for name in names)
+    (gain,) = (p for p in result.parameters if p.name == "KP")
+    assert abs(gain.value - 100.0) < 3 * gain.deviation < 3.0
 
 
 @pytest.mark.slow

@@ -12,12 +12,13 @@ import pytest
 
 import minertia
 from minertia.cli import main
+from minertia.codegen.rollout.commands import TargetCommand
 from minertia.identification.bands import predict_bands, summary
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
-from minertia.identification.closed_loop.logs import TargetCommand, loop_log
+from minertia.identification.closed_loop.logs import loop_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.sampling import sample_model
@@ -39,18 +40,21 @@ SERVO = ("servo", "--error-gain", "0.16", "--duty-limit", "0.95")
 RUNS = (("steps", 0.008, 0.6, 8.0), ("steps", 0.02, 1.2, 24.0), ("sines", 0.02, 1.2, 12.0), ("drop", 0.02, 1.2, 12.0))
 
 
-def planted_campaign(rows: int = 301) -> Campaign:
-    logs = [planted_run(PLANTED, kind, (i, g), r, rows=rows, seed=k) for k, (kind, i, g, r) in enumerate(RUNS)]
+def planted_campaign(rows: int = 301, servo: PlantedServo = PLANTED, law: Command = LAW) -> Campaign:
+    logs = [planted_run(servo, kind, (i, g), r, rows=rows, seed=k) for k, (kind, i, g, r) in enumerate(RUNS)]
     effects = ("rotor", "viscous", "coulomb", "load_coulomb")
-    return Campaign(PENDULUM, logs, effects=effects, links="robot", command=LAW)
+    return Campaign(PENDULUM, logs, effects=effects, links="robot", command=law)
 
 
 @pytest.mark.slow
-def test_a_planted_servo_is_found_again() -> None:
-    found = minertia.identify(planted_campaign())
+@pytest.mark.parametrize("play", [0.0, 0.02])
+def test_a_planted_servo_is_found_again(play: float) -> None:
+    law = replace(LAW, backlash="?" if play else 0.0)
+    found = minertia.identify(planted_campaign(servo=replace(PLANTED, play=play), law=law))
     values = {p.name: p for p in found.evidence.parameters}
-    assert set(values) == set(TRUTH)
-    for name, truth in TRUTH.items():
+    wanted = TRUTH | ({"PLAY1": play} if play else {})
+    assert set(values) == set(wanted)
+    for name, truth in wanted.items():
         assert values[name].value == pytest.approx(truth, rel=0.03, abs=SLACK.get(name, 5e-4)), name
     loop = found.model().evidence["loop"]
     assert loop["servo"]["volts"] == pytest.approx(12.0)
@@ -58,14 +62,15 @@ def test_a_planted_servo_is_found_again() -> None:
     assert loop["kp"][0] == pytest.approx(warm * values["KP1"].value * 0.16 * loop["servo"]["register"] * 12.0)
 
 
-def test_derivatives_are_those_of_differences() -> None:
+@pytest.mark.parametrize("backlash", [0.0, "?"])
+def test_derivatives_are_those_of_differences(backlash: float | str) -> None:
     campaign = planted_campaign(181)
     campaign = Campaign(
         PENDULUM, campaign.train[1::2], effects=campaign.effects, links="robot",
-        command=replace(LAW, load_share="?", load_curve="?"),
+        command=replace(LAW, load_share="?", load_curve="?", backlash=backlash),
     )  # fmt: skip
     model = loop_model(campaign, 0.01)
-    theta = np.array([(TRUTH | {"SHARE1": 0.4, "CURVE1": 0.3})[name] for name in model.names])
+    theta = np.array([(TRUTH | {"SHARE1": 0.4, "CURVE1": 0.3, "PLAY1": 0.02})[name] for name in model.names])
     for log in with_loads(model, [loop_log(campaign, log) for log in campaign.train], campaign.train):
         carried = simulated(model, theta, log, 4)
         assert carried is not None
@@ -81,15 +86,16 @@ def test_derivatives_are_those_of_differences() -> None:
 def test_a_target_follows_its_command_at_its_speed() -> None:
     u = np.array([0.0, 1.0, 1.0, 1.0, 1.0, 0.95])[:, None]
     fine = np.linspace(0.0, 0.5, 5001)
-    target = TargetCommand(u, 0.1, np.array([4.0]))
+    rows = 0.1 * np.arange(6) - 0.01 * np.array([0, 1, 0, 0, 0, 0])
+    target = TargetCommand(u, rows, np.array([4.0]))
     wanted, place = [], 0.0
     for t in fine[:-1]:
         wanted.append(place)
-        place += np.clip(u[int(t / 0.1 + 1e-9), 0] - place, -4.0e-4, 4.0e-4)
+        place += np.clip(u[np.searchsorted(rows, t + 1e-9, side="right") - 1, 0] - place, -4.0e-4, 4.0e-4)
     assert np.abs(target.followed(fine)[0][:, 0] - wanted).max() < 1e-3
     edges = np.linspace(-0.05, 0.6, 40)
     _, by_delay, by_speed = target.followed(edges)
-    other = [TargetCommand(u, 0.1, np.array([4.0 + way])).followed(edges)[0] for way in (1e-5, -1e-5)]
+    other = [TargetCommand(u, rows, np.array([4.0 + way])).followed(edges)[0] for way in (1e-5, -1e-5)]
     assert by_speed == pytest.approx((other[0] - other[1]) / 2e-5, abs=1e-5)
     later = [target.followed(edges - way)[0] for way in (1e-7, -1e-7)]
     assert by_delay == pytest.approx((later[0] - later[1]) / 2e-7, abs=1e-4)

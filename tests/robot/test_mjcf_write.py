@@ -263,6 +263,22 @@ def test_only_what_changed_is_touched(tmp_path):
     assert passive_efforts(tmp_path / "none.xml")[1] == 0 and "OFF" not in read_file(tmp_path / "none.xml").effects[1]
 
 
+def test_an_offset_at_a_joint_with_a_spring_shifts_its_rest_position(tmp_path):
+    """KS (q - rest) + OFF in MuJoCo, of a new file and of an edited one; both are read back apart."""
+    (tmp_path / "in.xml").write_text(arm('stiffness="3" springref="20"'))
+    robot = read_file(tmp_path / "in.xml").with_parameters({"OFF1": 0.5, "OFF2": 0.25})
+    assert not any("offset" in note.text for note in write_mjcf(robot, tmp_path / "new.xml"))
+    write_mjcf(robot, tmp_path / "edited.xml", template=tmp_path / "in.xml")
+    for name in ("new", "edited"):
+        again = read_file(tmp_path / f"{name}.xml")
+        assert passive_efforts(tmp_path / f"{name}.xml") == pytest.approx([-3 * (0.3 - np.radians(20)) - 0.5, -0.25])
+        assert (again.effects[0]["KS"], again.effects[0]["OFF"]) == (3, 0.5)
+        assert again.effect_constants(0, "KS")["rest"] == pytest.approx(np.radians(20), rel=1e-14)
+    none = read_file(tmp_path / "edited.xml").with_parameters({"OFF1": 0.0})
+    write_mjcf(none, tmp_path / "none.xml", template=tmp_path / "edited.xml")
+    assert passive_efforts(tmp_path / "none.xml")[0] == pytest.approx(-3 * (0.3 - np.radians(20)))
+
+
 def passive_efforts(path):
     """What springs do at a posture, in MuJoCo."""
     mujoco = pytest.importorskip("mujoco")

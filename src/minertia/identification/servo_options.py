@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from minertia.io.schema import Declared, option
 
-NAMES = ("m1", "m2", "m3", "m4", "m5", "m6")
+NAMES = ("m1", "m2", "m3", "m4", "m5", "m6", "m4b")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -16,7 +16,8 @@ class ServoOptions(Declared):
     models: tuple[str, ...] = option(
         ("m1", "m3", "m4"),
         "Friction models that are compared on runs left out: Coulomb (m1), with Stribeck friction (m2), with the load "
-        "(m3), both (m4), with each side of the gear (m5), and with the square of the load (m6).",
+        "(m3), both (m4), with each side of the gear (m5), and with the square of the load (m6); m4 with backlash "
+        "(m4b).",
         choices=NAMES,
         command="models",
     )

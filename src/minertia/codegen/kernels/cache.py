@@ -19,6 +19,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -29,6 +30,8 @@ from minertia.io.errors import MinertiaError
 VARIABLE = "MINERTIA_CACHE"
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MOST_LINKS = 40  # on the way to a folder
+OWN = "minertia-kernels-"  # folders among temporary files; those of a process: and its number
+STALE = 86400.0  # s after which the folder of a process that has ended is removed
 
 
 class NoFolder(MinertiaError):
@@ -76,12 +79,34 @@ def put(made: Path, key: str) -> Path:
 @cache
 def own_folder() -> Path:
     """Temporary folder of this process, removed at exit."""
-    folder = Path(tempfile.mkdtemp(prefix="minertia-kernels-"))
+    _sweep()
+    folder = Path(tempfile.mkdtemp(prefix=f"{OWN}{os.getpid()}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     why = exposed(folder)
     if why:
         raise NoFolder(f"no folder protects compiled code from other users: {why}")
     return folder
+
+
+def _sweep() -> None:
+    """Remove folders that processes of this user left behind because they were killed."""
+    if not hasattr(os, "getuid"):
+        return  # on Windows the signal below would end the process
+    for place in Path(tempfile.gettempdir()).glob(f"{OWN}*-*"):
+        with suppress(OSError, ValueError, OverflowError):
+            about = place.lstat()
+            is_ours = stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid()
+            if is_ours and time.time() - about.st_mtime > STALE and not _runs(int(place.name.split("-")[2])):
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process with this number exists, of whatever user."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def exposed(folder: Path) -> str:
@@ -134,7 +159,7 @@ def _user_cache() -> Path:
 def _second_folder() -> Path:
     """Fallback cache: a folder of this user among temporary files, else one of this process."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    folder = Path(tempfile.gettempdir()) / f"minertia-kernels-{user}"
+    folder = Path(tempfile.gettempdir()) / f"{OWN}{user}"
     return own_folder() if exposed(folder) else folder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -16,6 +16,7 @@ from minertia.codegen.kernels.kernel import compile_function, single_library
 from minertia.codegen.kernels.schedule import schedule
 from minertia.codegen.kernels.task import address
 from minertia.codegen.program import Program
+from minertia.codegen.rollout.commands import followed
 from minertia.codegen.rollout.effects import EffectAt, GroupEffects
 from minertia.codegen.rollout.floor import FloorUnder
 from minertia.codegen.rollout.plain import Diverged, PlainLoop
@@ -86,16 +87,15 @@ class LoopKernel:
             )
         self.joints, self.links, self.size = tuple(joints), tuple(links), len(joints) + motors
         self.has_inputs = bool(links) or floor is not None
-        self.terms, self.slopes = (
-            make(robot, joints, links, motors, floor) for make in (terms_program, slopes_program)
-        )
+        dynamics = _dynamics(_Same(robot), self.joints, self.links, motors, floor)
+        self.terms, self.slopes = dynamics.terms, dynamics.slopes
         self.effects = GroupEffects(self.size, tuple(effects))
         self._compiled: tuple[Any, dict[str, int]] | None = None
         self._plain: tuple[Callable[..., Any], ...] | None = None
         self.path, self.reason = build.choose(max(len(p.graph.nodes) for p in (self.terms, self.slopes)))
         if self.path == "compiled":
             try:
-                found = [_address(program) for program in (self.terms, self.slopes, *self._of_effects())]
+                found = [*dynamics.addresses, *(_address(program) for program in self._of_effects())]
                 self._compiled = _loop_library(), dict(zip(FUNCTIONS, found, strict=False))
             except build.CompilerMissing:
                 if self.reason.startswith(build.PATH_VARIABLE):
@@ -125,6 +125,45 @@ class LoopKernel:
             return PlainLoop(task, lambda q, qd: terms(q, qd, *x), of_links, self.effects, others).run()
         except Diverged:
             return None
+
+    def followed(
+        self, u: Array, t: Array, speeds: Array, first: float, h: float, steps: int
+    ) -> tuple[Array, Array, Array]:
+        """Targets that follow commands, as `commands.followed` computes them."""
+        if self._compiled is None:
+            return followed(u, t, speeds, first, h, steps)
+        return _follow_compiled(self._compiled[0], u, t, speeds, first, h, steps)
+
+
+class _Same:
+    """A robot as a key: equal to itself alone, since robots cannot be hashed."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+
+    def __hash__(self) -> int:
+        return id(self.robot)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.robot is other.robot
+
+
+class _Dynamics:
+    """Programs of a group's dynamics, and their compiled functions: the same for all effects that are tried at it."""
+
+    def __init__(self, terms: Program, slopes: Program) -> None:
+        self.terms, self.slopes = terms, slopes
+
+    @cached_property
+    def addresses(self) -> tuple[int, int]:
+        return _address(self.terms), _address(self.slopes)
+
+
+@lru_cache(maxsize=16)
+def _dynamics(
+    same: _Same, joints: tuple[int, ...], links: tuple[str, ...], motors: int, floor: FloorUnder | None
+) -> _Dynamics:
+    return _Dynamics(*(make(same.robot, joints, links, motors, floor) for make in (terms_program, slopes_program)))
 
 
 def _address(program: Program) -> int:
@@ -167,6 +206,21 @@ def _run_compiled(
     if code == 3:
         raise MemoryError
     return None if code else (q_out, S_out)
+
+
+def _follow_compiled(
+    library: Any, u: Array, t: Array, speeds: Array, first: float, h: float, steps: int
+) -> tuple[Array, Array, Array]:
+    mean, by_delay, by_speed = np.empty((3, steps, u.shape[1]))
+    arrays = (_numbers(u), _numbers(t), _numbers(speeds), mean, by_delay, by_speed)
+    library.minertia_follow(
+        *u.shape,
+        steps,
+        ctypes.c_double(first),
+        ctypes.c_double(h),
+        *(ctypes.c_void_p(address(array)) for array in arrays),
+    )
+    return mean, by_delay, by_speed
 
 
 def _elastic(x: LoopValues) -> dict[str, Any]:
@@ -214,7 +268,10 @@ def _loop_fault(library: ctypes.CDLL) -> str:
         for mine, theirs in zip(found, wanted, strict=True):
             if not np.all(np.abs(mine - theirs) <= CLOSE * max(1.0, float(np.abs(theirs).max()))):
                 return f"a simulated motion is off by {float(np.abs(mine - theirs).max()):.2g}"
-    return ""
+    times = 0.1 * np.arange(40) + 0.01 * np.sin(np.arange(40))
+    told = (np.sin(0.5 * np.arange(80).reshape(40, 2) ** 1.5), times, np.array([4.0, 0.0]), -0.05, 0.03, 150)
+    off = max(np.abs(a - b).max() for a, b in zip(_follow_compiled(library, *told), followed(*told), strict=True))
+    return "" if off <= CLOSE else f"a simulated target is off by {off:.2g}"
 
 
 def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
@@ -236,11 +293,11 @@ def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
 
 def _driven(task: Rollout) -> Rollout:
     """The test rollout with motors that are driven by their duty, of which one is switched off on the way."""
-    steps, two = task.steps, np.ones(2)
-    gain, room, on, volts = (np.tile(row, (steps, 1)) for row in ([1.5, 1.0], [0.4, 9.0], [1.0, 1.0], [2.0, 3.0]))
+    count, two = task.rows, np.ones(2)
+    gain, room, on, volts = (np.tile(row, (count, 1)) for row in ([1.5, 1.0], [0.4, 9.0], [1.0, 1.0], [2.0, 3.0]))
     for rows in (gain, room, on, volts):
-        rows[steps // 2 : steps // 2 + 40, 0] = 0.0
-    supply = Supply(gain, room, on, volts, np.linspace([-3.0, 0.0], [5.0, 9.0], steps))
+        rows[count // 2 : count // 2 + 10, 0] = 0.0
+    supply = Supply(gain, room, on, volts, np.linspace([-3.0, 0.0], [5.0, 9.0], count))
     command = replace(task.command, u_s=0.1 * task.command.u, supply=supply)
     values = replace(
         task.values,
@@ -251,6 +308,7 @@ def _driven(task: Rollout) -> Rollout:
         warm=0.02 * two,
         ki=0 * two,
         sag=0.05 * two,
+        play=np.array([0.02, 0.05]),
     )
     unknowns = tuple(one for one in task.unknowns if one[0] != "ki")
     more = tuple((kind, j) for kind in OF_DUTY for j in range(2))

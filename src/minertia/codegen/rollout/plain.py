@@ -178,6 +178,8 @@ class PlainLoop:
         for c, (kind, place) in enumerate(task.unknowns):
             if kind in ("q0", "v0"):
                 (self.Sq if kind == "q0" else self.Sv)[place, c] = 1.0
+        self.y, self.Sy = self.q.copy(), self.Sq.copy()  # shafts behind the play of gears
+        self.side, self.stays = np.zeros(n), np.zeros(n, bool)  # end of the play at which a shaft is moved; none
 
     def _first_effort(self) -> tuple[Array, Array]:
         """Initial effort, also used before the start, and its derivatives."""
@@ -197,11 +199,12 @@ class PlainLoop:
         rows, derivatives = [self.q.copy()], [self.Sq.copy()]
         for k in range(self.task.steps):
             self._step(k)
+            self._move_shafts()
             if not np.all(np.abs(self.q) < FARTHEST):
                 raise Diverged
             if (k + 1) % self.task.every == 0:
-                rows.append(self.q.copy())
-                derivatives.append(self.Sq.copy())
+                rows.append(self.y.copy())
+                derivatives.append(self.Sy.copy())
         return np.array(rows), np.array(derivatives)
 
     def _step(self, k: int) -> None:
@@ -211,7 +214,8 @@ class PlainLoop:
         self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
         D, b = self.terms(self.qm + x.zero, vm)
         gain, room, on, full, self.warmth = self._supply(k)
-        error = u - self.qm[self.seen]
+        self.seen_at = self._see()
+        error = u - self.seen_at
         self.steep_kick, self.kick = np.where(np.abs(error) < NEAR, full / NEAR, 0.0), full * _started(error)
         self._sag(k, error)
         per = self.warmth * x.kp
@@ -223,7 +227,7 @@ class PlainLoop:
         gp = np.where(sat, 0.0, kp + per * self.steep_kick)
         gd = np.where((sat != 0) & (not x.is_voltage), 0.0, kd)
         held = np.where(sat, sat * np.where(np.isinf(limit), 0.0, limit), by_place) + gd * rate
-        self.far = np.where(self.is_far, gp, 0.0), np.where(self.is_far, gd, 0.0)
+        self.far = np.where(self.is_far | self.stays, gp, 0.0), np.where(self.is_far, gd, 0.0)
         held -= self.far[1] * vm[self.seen]
         gp, gd = gp - self.far[0], gd - self.far[1]
         r = h * (s * (held - gd * self.v) + self._old(self.past, k) - b)
@@ -246,6 +250,39 @@ class PlainLoop:
         self.v = np.where(self.friction.slide, self.v + dv, 0.0)
         self.dvp = dv
 
+    def _see(self) -> Array:
+        """Position that each law reads, as foreseen for the midpoint: behind play that of the shaft."""
+        play = self.task.values.play
+        if play is None:
+            return np.asarray(self.qm[self.seen])
+        self.side = np.where(self.qm - play / 2 > self.y, 1.0, np.where(self.qm + play / 2 < self.y, -1.0, 0.0))
+        self.stays = self.side == 0
+        return np.where(self.stays, self.y, self.qm - self.side * play / 2)
+
+    def _by_seen(self, T1: Array) -> Array:
+        """Derivatives of the positions that laws read."""
+        if self.task.values.play is None:
+            return np.asarray(T1[self.seen])
+        return np.where(self.stays[:, None], self.Sy, T1) - self._by_play(self.side)
+
+    def _by_play(self, side: Array) -> Array:
+        """Derivatives by the play of how far shafts are behind their gears, at these ends of it."""
+        found = np.zeros_like(self.Sq)
+        for c, (kind, place) in enumerate(self.task.unknowns):
+            if kind == "play":
+                found[place, c] = side[place] / 2
+        return found
+
+    def _move_shafts(self) -> None:
+        """Move shafts behind the play of gears as far as these push them; without play they are the gears'."""
+        play = self.task.values.play
+        if play is None:
+            self.y, self.Sy = self.q, self.Sq
+            return
+        side = np.where(self.q - play / 2 > self.y, 1.0, np.where(self.q + play / 2 < self.y, -1.0, 0.0))
+        self.y = np.where(side == 0, self.y, self.q - side * play / 2)
+        self.Sy = np.where((side == 0)[:, None], self.Sy, self.Sq - self._by_play(side))
+
     def _supply(self, k: int) -> tuple[Array, Array | None, Array, Array, Array]:
         """Volts of a position error, highest voltage (None: efforts are limited), and whether motors are on.
 
@@ -255,7 +292,8 @@ class PlainLoop:
         if own is None:
             return one, None, one, 0 * one, one
         assert x.start is not None and x.warm is not None  # servos driven by their duty have both
-        return own.gain[k], own.room[k], own.on[k], x.start * own.volts[k], 1 + x.warm * own.heat[k]
+        row = k // self.task.every
+        return own.gain[row], own.room[row], own.on[row], x.start * own.volts[row], 1 + x.warm * own.heat[row]
 
     def _sag(self, k: int, error: Array) -> None:
         """Divide the factor of the temperature by that of the supply, which falls with the motor's effort.
@@ -267,12 +305,13 @@ class PlainLoop:
         if own is None:
             return
         assert x.sag is not None  # of servos driven by their duty
-        volts, asked = np.where(own.on[k] > 0, own.volts[k], 1.0), own.gain[k] * error + self.kick
-        duty = np.clip(asked, -own.room[k], own.room[k]) / volts
+        row = k // self.task.every
+        volts, asked = np.where(own.on[row] > 0, own.volts[row], 1.0), own.gain[row] * error + self.kick
+        duty = np.clip(asked, -own.room[row], own.room[row]) / volts
         self.warmth = self.warmth / (1 + x.sag * self.warmth * x.kp * duty**2)
         one = self.warmth * duty**2
         steep = 2 * self.warmth * x.sag * x.kp * duty
-        by_error = np.where(np.abs(asked) < own.room[k], steep * (own.gain[k] + self.steep_kick) / volts, 0.0)
+        by_error = np.where(np.abs(asked) < own.room[row], steep * (own.gain[row] + self.steep_kick) / volts, 0.0)
         self.lost = x.sag * x.kp * one
         self.lost_by = {"sag": x.kp * one, "kp": x.sag * one, "start": steep * _started(error), "error": by_error}
 
@@ -351,18 +390,24 @@ class PlainLoop:
         sliding = np.where(slide > 0, e.rubs[0], np.where(slide < 0, -1.0 * e.rubs[1], 0.0))
         rubbing = e.carried(self.qm, self.rate, self.load, *self._middle(dv), a, sliding)
         by_place, by_rate, by_load = (x[:, None] for x in rubbing[:3])
-        by_place = by_place + (s * gp + e.by_q)[:, None]
+        by_place, by_seen = by_place + e.by_q[:, None], self._by_seen(T1)
         g3 = np.where(sat, 0.0, s * x.ki)
         rates = self.Sv + self.ahead[:, None] * self.Sd
         if x.share is not None:
             self.Sl = self._by_gear(k, law, rates, self._by_links(vm, np.zeros_like(a), T1), rigid[1], T1)
-        R = by_place * T1 + by_rate * rates + (s * gd + e.by_qd)[:, None] * self.Sv - g3[:, None] * self.Sz
+        R = (
+            by_place * T1
+            + (s * gp)[:, None] * by_seen
+            + by_rate * rates
+            + (s * gd + e.by_qd)[:, None] * self.Sv
+            - g3[:, None] * self.Sz
+        )
         shapes = self._by_effects(rubbing[3])
         if x.share is None:  # friction of the load of the step itself
             A = A + np.diagflat(by_load) @ (rigid[0] + np.diag(e.inertia))
             self.Sl = links + self._by_effects(rubbing[3] * e.of.are_inertia)
         R = h * (self._old(self.St, k) - links - R - by_load * self.Sl + s * self._by_far(T1))
-        R += h * (tau * self.lost_by["error"])[:, None] * T1[self.seen]
+        R += h * (tau * self.lost_by["error"])[:, None] * by_seen
         R += h * (self._by_springs(T1) - shapes)
         effort = np.zeros_like(R)  # of the law itself
         for c, (kind, place) in enumerate(self.task.unknowns):
@@ -406,19 +451,19 @@ class PlainLoop:
         """Derivatives of the load of gears, from those of the links' static effort b and of the motor's."""
         share, foreseen = self.task.values.share, (self.rate, self.motor)
         assert share is not None
-        motor = -law[1][:, None] * T1 - law[2][:, None] * rates
-        motor += (self.motor * self.lost_by["error"])[:, None] * T1[self.seen]
+        steep = law[1] + np.where(self.stays, self.far[0], 0.0) - self.motor * self.lost_by["error"]
+        motor = -steep[:, None] * self._by_seen(T1) - law[2][:, None] * rates
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
-                motor[:, c] += (law[1] - self.motor * self.lost_by["error"]) * self.task.command.u_d[k]
+                motor[:, c] += steep * self.task.command.u_d[k]
             elif kind in ("kp", "kd", "speed", "start", "warm", "sag"):
                 motor[place, c] += self._by_gain(k, kind, place, foreseen, law, 0.0)
         found = np.asarray(share[:, None] * motor + (1 - share[:, None]) * links)
-        _, steep, by_curve = self._gear(self.motor, b)
+        _, bent, by_curve = self._gear(self.motor, b)
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "share":
                 found[place, c] += self.motor[place] - b[place]
-        found *= steep[:, None]
+        found *= bent[:, None]
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "curve":
                 found[place, c] += by_curve[place]
@@ -448,7 +493,7 @@ class PlainLoop:
         """Derivatives of the control law with respect to the motion of the coordinate that it measures."""
         by_place, by_rate = self.far
         rates = self.Sv + self.mid * self.Sd
-        return np.asarray(-by_place[:, None] * T1[self.seen] - by_rate[:, None] * rates[self.seen])
+        return np.asarray(-by_place[:, None] * self._by_seen(T1) - by_rate[:, None] * rates[self.seen])
 
     def _by_effects(self, shapes: Array) -> Array:
         """Derivatives of the efforts with respect to the unknown effect values: efforts of effects with value 1."""
@@ -481,15 +526,15 @@ class PlainLoop:
         motion: velocities and efforts.  turned: change of the joint's position beyond its midpoint.
         """
         x, h, command = self.task.values, self.task.h, self.task.command
-        sat, seen = law[0][j], self.seen[j]
-        foreseen = command.u[k, j] - self.qm[seen]
-        error = foreseen - (0.0 if self.is_far[j] else turned)
+        sat = law[0][j]
+        foreseen = command.u[k, j] - self.seen_at[j]
+        error = foreseen - (0.0 if self.is_far[j] or self.stays[j] else turned)
         rate = 0.0 if command.ud is None else command.ud[k, j]
         (gain, room, on, _, warm), warmth = self._supply(k), self.warmth
         lost, effort = {key: float(by[j]) for key, by in self.lost_by.items()}, float(motion[1][j])
         held = 0.0 if room is None else sat * room[j]
-        own = command.supply
-        volts, heat = (0.0, 0.0) if own is None else (own.volts[k, j], own.heat[k, j])
+        own, row = command.supply, k // self.task.every
+        volts, heat = (0.0, 0.0) if own is None else (own.volts[row, j], own.heat[row, j])
         part = _started(foreseen) + (error - foreseen) / NEAR * (abs(foreseen) < NEAR)
         kicked = self.kick[j] + self.steep_kick[j] * (error - foreseen)
         found = {

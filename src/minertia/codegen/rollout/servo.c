@@ -15,7 +15,8 @@
    and start the duty that any position error beyond NEAR adds.  The supply falls by sag times duty and effort, which
    divides efforts by 1 + sag kp duty^2.  Friction reads the load of the gear, share of the
    motor's effort and the rest of what the links ask for, bent by curve times its square; load and velocity are those
-   foreseen for the middle of the step, which keeps it of second order.
+   foreseen for the middle of the step, which keeps it of second order.  With play, the law reads a shaft that the gear
+   moves at either end of the play and that stays where it is in between: that place is its memory.
    Elsewhere friction reads the load of the step itself, b + (D + J) dv / h, so that bounds and motion are solved for
    together: with the load of the step before they would be of first order, and swing from step to step.
    The robot's own terms come from two functions that are generated for it. */
@@ -26,7 +27,7 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE, START, WARM, SAG };
+enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE, START, WARM, SAG, PLAY };
 
 typedef struct {
     int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
@@ -46,13 +47,14 @@ typedef struct {
     const double *cj, *dj, *rj;    /* (springs): compliance, damping, motor less link position without effort */
     const int *at_link, *at_motor; /* (springs): coordinates on both sides */
     const int *sees;               /* (n): coordinate whose motion the law of each coordinate reads */
-    const double *gain, *room, *on; /* (steps, n): volts of a position error, most volts, motor on or off; or null */
-    const double *volts, *heat;     /* (steps, n): supply where the motor is on, temperature over that of kp; or null */
+    const double *gain, *room, *on; /* (rows, n): volts of a position error, most volts, motor on or off; or null */
+    const double *volts, *heat;     /* (rows, n): supply where the motor is on, temperature over that of kp; or null */
     const double *u_s;              /* (steps, n): derivative of the command by the speed of the target, or null */
     const double *share, *curve;    /* (n): part of the motor's effort in the load of the gear, and how much more than
                                        proportionally it counts; or null */
     const double *start, *warm;     /* (n): duty added to any error, change of the motor's effort a kelvin; or null */
     const double *sag;              /* (n): volts by which the supply falls for an effort of 1 at full duty; or null */
+    const double *play;             /* (n): between gear and shaft; or null: the shaft is the gear's */
 } Loop;
 
 #define MOST 64
@@ -63,6 +65,7 @@ typedef struct {
 #define APART 1e-9     /* of the velocities, from which two passes tell a slope */
 #define WIDE 8
 #define FADED 1e-9     /* of what they began with: derivatives by the start of a motion that has forgotten it */
+#define SAME 1e-9      /* s between times that are the same */
 #define NEAR 2e-3      /* rad or m: position error up to which the duty that starts a motor grows */
 
 /* triangular factors (unit lower, upper) of the rows and columns listed, in L (m x m, packed by MOST); 1 where there are
@@ -309,11 +312,11 @@ static void far(int seen, int p, int w, double by_place, double by_rate, double 
 static inline double started(double error) { return fmin(fmax(error / NEAR, -1), 1); }
 
 /* whether a column of derivatives by the start is as good as zero */
-static int has_faded(const Loop *o, int p, int column, const double *Sq, const double *Sv, const double *Sz)
+static int has_faded(const Loop *o, int p, int column, const double *Sq, const double *Sv, const double *Sz, const double *Sy)
 {
     for (int j = 0; j < o->n; j++) {
         const size_t at = (size_t)j * p + column;
-        if (!(fabs(Sq[at]) < FADED && fabs(Sv[at]) < FADED && (o->ki[j] == 0 || fabs(Sz[at]) < FADED)))
+        if (!(fabs(Sq[at]) < FADED && fabs(Sy[at]) < FADED && fabs(Sv[at]) < FADED && (o->ki[j] == 0 || fabs(Sz[at]) < FADED)))
             return 0;
     }
     return 1;
@@ -335,6 +338,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
     double b[MOST], r[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
+    double y[MOST], seen_at[MOST];      /* shafts, and the position that each law reads */
+    int side[MOST] = {0};               /* end of the play at which the gear moves a shaft, 0 in between */
+    const double *by_seen[MOST];        /* derivatives of that position */
     /* servos driven by their duty: factor of the temperature, the same with the sag, effort of a volt, volts that start
        the motor and how steep they are, part of a step that velocities are foreseen, these velocities, and efforts of motors */
     double warm[MOST], warmth[MOST], per[MOST], kick[MOST], steep_kick[MOST], ahead[MOST], vr[MOST], motor[MOST];
@@ -354,7 +360,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         shown[i - starts] = i;
     const size_t block = (size_t)n * (size_t)(p ? p : 1);
     const int ring = o->ring;
-    double *room = calloc(is_carried ? (9 + (size_t)ring) * block : 1, sizeof(double));
+    double *room = calloc(is_carried ? (11 + (size_t)ring) * block : 1, sizeof(double));
     double *Y = calloc((size_t)n * (size_t)(o->links ? o->links : 1), sizeof(double));
     double *past = calloc((size_t)(ring ? ring : 1) * n, sizeof(double));
     double *shapes = calloc((size_t)(o->effects ? o->effects : 1), sizeof(double));
@@ -362,12 +368,12 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         free(c), free(room), free(Y), free(past), free(shapes);
         return 3;
     }
-    double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block;
-    double *R = Sl + block, *T1 = R + block, *T2 = T1 + block, *Sm = T2 + block, *St = Sm + block;
+    double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block, *Sy = Sl + block;
+    double *Te = Sy + block, *R = Te + block, *T1 = R + block, *T2 = T1 + block, *Sm = T2 + block, *St = Sm + block;
     const int whole = (int)floor(o->delay_steps);
     const double late = o->delay_steps - whole, s = !ring ? 1 : whole ? 0 : 1 - late;
     int code = 0, delay_column = -1;
-    memcpy(q, o->q0, n * sizeof(double)), memcpy(v, o->v0, n * sizeof(double));
+    memcpy(q, o->q0, n * sizeof(double)), memcpy(v, o->v0, n * sizeof(double)), memcpy(y, q, n * sizeof(double));
     c->D = D, c->rotor = rotor, c->b = b;
     for (int j = 0; j < n; j++)
         reads_load |= o->loaded[j] && !o->share;
@@ -376,7 +382,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     if (is_carried)
         for (int k = 0; k < columns; k++) {
             if (o->kind[k] == Q0)
-                Sq[o->place[k] * p + k] = 1;
+                Sq[o->place[k] * p + k] = Sy[o->place[k] * p + k] = 1;
             if (o->kind[k] == V0)
                 Sv[o->place[k] * p + k] = 1;
             if (o->kind[k] == DELAY)
@@ -406,19 +412,20 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     int until = o->every, row = 0;
     for (int k = 0;; k++, until--) {
         if (k == 0 || until == 0) {
-            memcpy(o->q_out + (size_t)row * n, q, n * sizeof(double));
+            memcpy(o->q_out + (size_t)row * n, o->play ? y : q, n * sizeof(double));
             for (int j = 0; is_carried && j < n; j++) {
                 double *to = o->S_out + ((size_t)row * n + j) * columns;
-                memcpy(to, Sq + (size_t)j * p, starts * sizeof(double));
+                const double *from = (o->play ? Sy : Sq) + (size_t)j * p;
+                memcpy(to, from, starts * sizeof(double));
                 for (int i = starts; i < live; i++)
-                    to[shown[i - starts]] = Sq[(size_t)j * p + i];
+                    to[shown[i - starts]] = from[i];
             }
             row++, until = o->every;
             for (int i = starts; is_carried && !ring && i < live; i++)
-                if (has_faded(o, p, i, Sq, Sv, Sz)) { /* the last one takes its place */
+                if (has_faded(o, p, i, Sq, Sv, Sz, Sy)) { /* the last one takes its place */
                     live--;
                     for (int j = 0; j < n; j++)
-                        for (int m = 0; m < 5; m++)
+                        for (int m = 0; m < 6; m++)
                             room[m * block + (size_t)j * p + i] = room[m * block + (size_t)j * p + live];
                     shown[i - starts] = shown[live - starts], i--;
                 }
@@ -426,10 +433,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         }
         if (k == o->steps)
             break;
-        const size_t at_k = (size_t)k * n;
+        const size_t at_k = (size_t)k * n, at_row = (size_t)(row - 1) * n;
         const double *u = o->u + at_k, *ud = o->ud ? o->ud + at_k : 0;
-        const double *gain = o->gain ? o->gain + at_k : 0, *room_k = o->gain ? o->room + at_k : 0;
-        const double *on = o->gain ? o->on + at_k : 0;
+        const double *gain = o->gain ? o->gain + at_row : 0, *room_k = o->gain ? o->room + at_row : 0;
+        const double *on = o->gain ? o->on + at_row : 0;
         for (int j = 0; j < n; j++) {
             qm[j] = q[j] + mid * h * v[j];
             vm[j] = v[j] + mid * dvp[j];
@@ -438,12 +445,18 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         o->terms(0, in, out);
         for (int j = 0; j < n; j++) {
             const int seen = o->sees[j];
-            const double error = u[j] - qm[seen], full = gain ? o->start[j] * o->volts[at_k + j] : 0;
-            warmth[j] = warm[j] = gain ? 1 + o->warm[j] * o->heat[at_k + j] : 1;
+            seen_at[j] = qm[seen];
+            if (o->play) {
+                const double half = 0.5 * o->play[j];
+                side[j] = qm[j] - half > y[j] ? 1 : qm[j] + half < y[j] ? -1 : 0;
+                seen_at[j] = side[j] ? qm[j] - side[j] * half : y[j];
+            }
+            const double error = u[j] - seen_at[j], full = gain ? o->start[j] * o->volts[at_row + j] : 0;
+            warmth[j] = warm[j] = gain ? 1 + o->warm[j] * o->heat[at_row + j] : 1;
             steep_kick[j] = fabs(error) < NEAR ? full / NEAR : 0;
             kick[j] = full * started(error);
             if (gain) {
-                const double volts = on[j] > 0 ? o->volts[at_k + j] : 1, asked = gain[j] * error + kick[j];
+                const double volts = on[j] > 0 ? o->volts[at_row + j] : 1, asked = gain[j] * error + kick[j];
                 const double duty = fmin(fmax(asked, -room_k[j]), room_k[j]) / volts;
                 warmth[j] /= 1 + o->sag[j] * warm[j] * o->kp[j] * duty * duty;
                 sag_own[j] = warmth[j] * o->kp[j] * duty * duty, sag_kp[j] = warmth[j] * o->sag[j] * duty * duty;
@@ -466,7 +479,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 held[j] -= gd[j] * vm[seen];
                 far_p[j] = gp[j], far_d[j] = gd[j];
                 gp[j] = gd[j] = 0;
-            }
+            } else if (o->play && !side[j]) /* the shaft stays */
+                far_p[j] = gp[j], gp[j] = 0;
             double old = 0;
             if (ring && whole == 0)
                 old = late * past[((k - 1 + ring) % ring) * n + j];
@@ -569,6 +583,14 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     T1[i] = Sq[i] + mid * h * Sv[i];
                     T2[i] = Sv[i] + mid * Sd[i];
                 }
+            for (int j = 0; j < n; j++) {
+                by_seen[j] = T1 + (size_t)o->sees[j] * p;
+                if (o->play)
+                    by_seen[j] = memcpy(Te + (size_t)j * p, (side[j] ? T1 : Sy) + (size_t)j * p, p * sizeof(double));
+            }
+            for (int k2 = 0; k2 < columns; k2++)
+                if (o->kind[k2] == PLAY)
+                    Te[(size_t)o->place[k2] * p + k2] -= 0.5 * side[o->place[k2]];
             if (o->share) { /* load of the gears: static effort of the links, and the motor's */
                 in2[2] = still;
                 o->slopes(0, in2, out2);
@@ -577,19 +599,20 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             }
             for (int j = 0; o->share && j < n; j++) {
                 const double part = o->share[j], plain = part * motor[j] + (1 - part) * b[j];
-                const double bent = 1 + 2 * o->curve[j] * fabs(plain), error = u[j] - qm[j];
+                const double bent = 1 + 2 * o->curve[j] * fabs(plain), error = u[j] - seen_at[j];
+                const double stiff = gp[j] + (o->play ? far_p[j] : 0);
                 double *restrict to = Sl + (size_t)j * p;
-                const double *restrict by_q = T1 + (size_t)j * p, *restrict own_v = Sv + (size_t)j * p;
+                const double *restrict by_place = by_seen[j], *restrict own_v = Sv + (size_t)j * p;
                 const double *restrict own_d = Sd + (size_t)j * p;
                 for (int i = 0; i < w; i++)
-                    to[i] = bent * ((1 - part) * to[i] - part * (gp[j] * by_q[i] + gd[j] * (own_v[i] + ahead[j] * own_d[i])));
-                axpy(w, bent * part * motor[j] * sag_error[j], T1 + (size_t)o->sees[j] * p, to);
+                    to[i] = bent * ((1 - part) * to[i] - part * (stiff * by_place[i] + gd[j] * (own_v[i] + ahead[j] * own_d[i])));
+                axpy(w, bent * part * motor[j] * sag_error[j], by_place, to);
                 for (int k2 = 0; k2 < columns; k2++) {
                     const int kind = o->kind[k2], at = o->place[k2];
                     if (kind == LINK || kind == ZERO)
                         to[k2] += bent * (1 - part) * (kind == LINK ? Y[j * o->links + at] : Q[j * n + at]);
                     else if (kind == DELAY)
-                        to[k2] += bent * part * (gp[j] - motor[j] * sag_error[j]) * o->u_d[at_k + j];
+                        to[k2] += bent * part * (stiff - motor[j] * sag_error[j]) * o->u_d[at_k + j];
                     else if (at != j)
                         continue;
                     else if (kind == KP)
@@ -599,11 +622,11 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     else if (kind == KD)
                         to[k2] -= bent * part * warmth[j] * on[j] * vr[j];
                     else if (kind == SPEED)
-                        to[k2] += o->u_s ? bent * part * (gp[j] - motor[j] * sag_error[j]) * o->u_s[at_k + j] : 0;
+                        to[k2] += o->u_s ? bent * part * (stiff - motor[j] * sag_error[j]) * o->u_s[at_k + j] : 0;
                     else if (kind == START)
-                        to[k2] += sat[j] ? 0 : bent * part * (per[j] * o->volts[at_k + j] - motor[j] * sag_duty[j]) * started(error);
+                        to[k2] += sat[j] ? 0 : bent * part * (per[j] * o->volts[at_row + j] - motor[j] * sag_duty[j]) * started(error);
                     else if (kind == WARM)
-                        to[k2] += bent * part * o->heat[at_k + j] / warm[j] * (1 - sag[j]) * motor[j];
+                        to[k2] += bent * part * o->heat[at_row + j] / warm[j] * (1 - sag[j]) * motor[j];
                     else if (kind == SAG)
                         to[k2] -= bent * part * motor[j] * sag_own[j];
                     else if (kind == SHARE)
@@ -626,7 +649,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 const double *restrict own_v = Sv + (size_t)j * p, *restrict own_z = Sz + (size_t)j * p;
                 const double *restrict own_l = Sl + (size_t)j * p;
                 const double *restrict own_d = Sd + (size_t)j * p;
-                const double g1 = s * gp[j] + smooth_q[j] + rub_q[j], g2 = s * gd[j] + smooth_qd[j] + rub_qd[j];
+                const double g1 = (o->play ? 0 : s * gp[j]) + smooth_q[j] + rub_q[j], g2 = s * gd[j] + smooth_qd[j] + rub_qd[j];
                 const double g3 = sat[j] ? 0 : s * o->ki[j], g4 = o->share ? rub_load[j] : 0, g5 = ahead[j] * rub_qd[j];
                 const double g0 = o->share ? 1 : 1 + rub_load[j]; /* friction of the load of the step itself */
                 const double *restrict t0 = 0, *restrict t1 = 0;
@@ -642,8 +665,11 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 if (t0)
                     for (int i = 0; i < w; i++)
                         row_j[i] += h * (c0 * t0[i] + (t1 ? c1 * t1[i] : 0));
-                far(o->sees[j], p, w, -h * s * far_p[j], -h * s * far_d[j], h, mid, Sq, Sv, Sd, row_j);
-                axpy(w, h * tau[j] * sag_error[j], T1 + (size_t)o->sees[j] * p, row_j);
+                if (o->play)
+                    axpy(w, -h * s * (gp[j] + far_p[j]), by_seen[j], row_j);
+                else
+                    far(o->sees[j], p, w, -h * s * far_p[j], -h * s * far_d[j], h, mid, Sq, Sv, Sd, row_j);
+                axpy(w, h * tau[j] * sag_error[j], by_seen[j], row_j);
             }
             for (int k2 = 0; k2 < o->springs; k2++) {
                 const int i = o->at_link[k2], j = o->at_motor[k2];
@@ -684,7 +710,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     R[(size_t)o->at[j] * p + k2] -= h * shapes[j] * (is_load ? 1 + rub_load[o->at[j]] : 1);
                     continue;
                 }
-                if (kind == SHARE || kind == CURVE)
+                if (kind == SHARE || kind == CURVE || kind == PLAY)
                     continue;
                 if (kind == SPEED) {
                     R[(size_t)j * p + k2] += h * (o->u_s ? (gp[j] + far_p[j] - tau[j] * sag_error[j]) * o->u_s[at_k + j] : 0);
@@ -692,17 +718,18 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 }
                 const double rate = ud ? ud[j] : 0;
                 const int seen = o->sees[j];
-                const double foreseen = u[j] - qm[seen], error = foreseen - (seen == j ? quarter * h * c->dv[j] : 0);
+                const int moves = seen == j && !(o->play && !side[j]); /* whether the law sees what the joint does in the step */
+                const double foreseen = u[j] - seen_at[j], error = foreseen - (moves ? quarter * h * c->dv[j] : 0);
                 double d = 0;
                 if (kind == KP)
                     d = warmth[j] * (sat[j] ? (room_k ? sat[j] * room_k[j] : 0)
                                             : s * (error * (gain ? gain[j] : 1) + kick[j] + steep_kick[j] * (error - foreseen)))
                         - tau[j] * sag_kp[j];
                 else if (kind == START)
-                    d = sat[j] ? 0 : per[j] * o->volts[at_k + j] * (started(foreseen) + (fabs(foreseen) < NEAR ? (error - foreseen) / NEAR : 0))
+                    d = sat[j] ? 0 : per[j] * o->volts[at_row + j] * (started(foreseen) + (fabs(foreseen) < NEAR ? (error - foreseen) / NEAR : 0))
                                      - tau[j] * sag_duty[j] * started(foreseen);
                 else if (kind == WARM)
-                    d = o->heat[at_k + j] / warm[j] * (1 - sag[j]) * tau[j];
+                    d = o->heat[at_row + j] / warm[j] * (1 - sag[j]) * tau[j];
                 else if (kind == SAG)
                     d = -tau[j] * sag_own[j];
                 else if (kind == KI)
@@ -772,6 +799,13 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             q[j] += h * (v[j] + end * c->dv[j]);
             v[j] = c->slide[j] ? v[j] + c->dv[j] : 0;
             dvp[j] = c->dv[j];
+            const double half = o->play ? 0.5 * o->play[j] : 0, at_end = q[j] - half > y[j] ? 1 : q[j] + half < y[j] ? -1 : 0;
+            if (at_end != 0) {
+                y[j] = q[j] - at_end * half;
+                for (int i = 0; o->play && is_carried && i < p; i++)
+                    Sy[(size_t)j * p + i] = Sq[(size_t)j * p + i]
+                                            - (i < columns && o->kind[i] == PLAY && o->place[i] == j ? 0.5 * at_end : 0);
+            }
             if (!(fabs(q[j]) < 1e6)) {
                 code = 2, o->fail_at = k;
             }
@@ -781,4 +815,45 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     }
     free(c), free(room), free(Y), free(past), free(shapes);
     return code;
+}
+
+/* part of a row: a target, its integral since the row, and that of its derivative by the speed */
+static void follow_for(double past, double told, double target, double by_speed, double speed, double *found)
+{
+    const double way = told > target ? 1 : told < target ? -1 : 0, takes = speed > 0 ? fabs(told - target) / speed : 0;
+    const double moving = fmin(fmax(past, 0), takes), gone = way * speed * moving;
+    found[0] = target + gone, found[1] = target * past + gone * (past - 0.5 * moving);
+    found[2] = by_speed * moving + 0.5 * way * moving * moving;
+}
+
+/* means (steps, n) of targets between edges h apart, which follow commands, held from their times on, at limited speeds
+   (0: at once), and their derivatives by a delay and by the speed; see codegen/rollout/commands.py */
+__attribute__((visibility("default"))) void minertia_follow(int rows, int n, int steps, double first, double h, const double *told,
+                                                            const double *times, const double *speeds, double *u, double *u_d,
+                                                            double *u_s)
+{
+    for (int j = 0; j < n; j++) {
+        const double speed = speeds[j];
+        double target = told[j], by_speed = 0, area = 0, area_s = 0, last[3] = {0}, now[3];
+        int row = 0;
+        for (int k = 0; k <= steps; k++) {
+            const double edge = first + h * k;
+            for (; row + 1 < rows && times[row + 1] <= edge + SAME; row++) {
+                const double gap = told[(size_t)row * n + j] - target, width = times[row + 1] - times[row];
+                follow_for(width, target + gap, target, by_speed, speed, now);
+                area += now[1], area_s += now[2];
+                if (speed > 0 && fabs(gap) > speed * width)
+                    target += gap > 0 ? speed * width : -speed * width, by_speed += gap > 0 ? width : -width;
+                else
+                    target = told[(size_t)(speed > 0 ? row : row + 1) * n + j], by_speed = 0;
+            }
+            follow_for(edge - times[row], told[(size_t)row * n + j], target, by_speed, speed, now);
+            now[1] += area, now[2] += area_s;
+            if (k) {
+                const size_t at = (size_t)(k - 1) * n + j;
+                u[at] = (now[1] - last[1]) / h, u_d[at] = -(now[0] - last[0]) / h, u_s[at] = (now[2] - last[2]) / h;
+            }
+            memcpy(last, now, sizeof now);
+        }
+    }
 }

@@ -11,9 +11,10 @@ from minertia.io.arrays import Array
 
 AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
-# of servos driven by their duty: speed of the target, load of the gear, duty that starts the motor, temperature, supply
-OF_DUTY = ("speed", "share", "curve", "start", "warm", "sag")
-OF_SUPPLY = ("gain", "room", "on", "volts", "heat")  # what drives their motors in each step
+# of servos driven by their duty: speed of the target, load of the gear, duty that starts the motor, temperature,
+# supply, play of the gear
+OF_DUTY = ("speed", "share", "curve", "start", "warm", "sag", "play")
+OF_SUPPLY = ("gain", "room", "on", "volts", "heat")  # what drives their motors from each row on
 # kinds of unknowns, in the order of servo.c
 KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS, *OF_DUTY)
 
@@ -48,7 +49,8 @@ class LoopValues:
     is this part of the motor's effort, and otherwise the static effort of the links; None: the effort that
     moves the links.  curve (n,): such a load L counts as L (1 + curve |L|) [1/(N m), 1/N].  start (n,): duty
     cycle that any position error adds.  warm (n,): relative change of the motor's effort with its temperature [1/K].
-    sag (n,): drop of the supply by the motor's effort, times the duty cycle [V/(N m), V/N].
+    sag (n,): drop of the supply by the motor's effort, times the duty cycle [V/(N m), V/N].  play (n,): between the
+    gear and the shaft whose position is measured [rad or m], which stays while the gear crosses it; None: none.
     """
 
     kp: Array
@@ -68,6 +70,7 @@ class LoopValues:
     start: Array | None = None
     warm: Array | None = None
     sag: Array | None = None
+    play: Array | None = None
 
     @property
     def seen(self) -> NDArray[np.int32]:
@@ -77,7 +80,7 @@ class LoopValues:
 
 @dataclass(frozen=True)
 class Supply:
-    """What drives the motors in each step, (steps, n): kp is then the effort of a volt.
+    """What drives the motors from each row on, (rows, n): kp is then the effort of a volt.
 
     gain: volts of a position error [V/rad, V/m]; room: highest voltage [V]; on: 1 where the motor is switched
     on, 0 where it is open and its back-EMF drives no current; volts: supply where it is on [V]; heat: temperature

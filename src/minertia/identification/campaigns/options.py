@@ -308,6 +308,14 @@ class Command(Declared):
         range=(0, 100),
         words=(UNKNOWN,),
     )
+    backlash: Gains = option(
+        0.0,
+        'Law `"servo"`: play between the gear and the measured shaft, which stays while the gear crosses it, `"?"` if '
+        "unknown.",
+        unit="rad or m",
+        range=(0, 1),
+        words=(UNKNOWN,),
+    )
     temperature: float = option(
         REFERENCE,
         'Law `"servo"`: temperature of motors in logs that do not contain it.',

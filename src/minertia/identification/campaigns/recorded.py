@@ -28,7 +28,8 @@ class RecordedLog:
 
     beginning: its first samples (all of a log in memory), with notes on the repairs of the log.  count: number of
     samples; span: first and last stamp [s].  findings: of its audit.  prints: fingerprints of the logged rows, by
-    which rows shared with other logs are found; None without efforts.
+    which rows shared with other logs are found; None without efforts.  given: of a log to be simulated, its samples
+    before they were resampled.
     """
 
     log: Log
@@ -38,6 +39,7 @@ class RecordedLog:
     span: tuple[float, float]
     findings: tuple[Finding, ...] = ()
     prints: Prints | None = field(default=None, repr=False)
+    given: Recording | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, log: Log, recording: Recording) -> RecordedLog:
@@ -70,7 +72,10 @@ def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> Re
         if not (campaign.sensors and campaign.rows != "all"):
             logged.efforts()
         _refuse_useless(campaign, log, logged, findings)
-    r = campaign.repairs
+    r, given = campaign.repairs, None
+    if simulated:
+        kept, _ = repaired_blocks(blocks, seen, stamps=r.stamps, resample=False, standstill=False)
+        given = _beginning(kept, ())
     blocks, told = repaired_blocks(
         blocks, seen, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not simulated
     )
@@ -85,7 +90,7 @@ def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> Re
     if not simulated:
         findings = (*findings, *law_findings(part, campaign.command))
     prints = None if logged.tau is None else row_prints(logged.q, logged.tau)
-    return RecordedLog(log, blocks, part, len(told), (float(told.t[0]), float(told.t[-1])), findings, prints)
+    return RecordedLog(log, blocks, part, len(told), (float(told.t[0]), float(told.t[-1])), findings, prints, given)
 
 
 def _logged(campaign: Campaign, log: Log, simulated: bool) -> tuple[Blocks, Overview]:

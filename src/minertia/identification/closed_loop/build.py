@@ -266,6 +266,7 @@ class _ServoBuilder:
             ("start", "startup_duty", 0.0),
             ("warm", "warming", -MOST_WARMED),
             ("sag", "supply_sag", 0.0),
+            ("play", "backlash", 0.0),
         ):
             for j, value in enumerate(self.command.each(key, self.n)):
                 if isinstance(value, str):
@@ -281,6 +282,9 @@ class _ServoBuilder:
         """
         self.begin, self.layout = elastic_joints(campaign.elastic, self.robot), layout_of(campaign)
         for j in self.layout.elastic:
+            if self.command.each("backlash", self.n)[j]:
+                name = self.robot.coordinate_names[j]
+                raise CampaignError(f"joint {name} is elastic and has backlash; set backlash = 0 in [command] for it")
             for term in self.linear.choice.terms:
                 if term.joint == j and "load" in term.effect.inputs:
                     raise CampaignError(

@@ -63,6 +63,8 @@ class _Rolled:
     theta: Array
     rest: list[Array]  # of each log, (N, n); zero where something else pushed the robot
     rms: Array
+    motions: list[Simulated] = field(repr=False)
+    steep: list[Simulated] = field(repr=False)  # the motions with derivatives, of longer steps
     slopes: list[list[GroupSlopes]] = field(default_factory=list)  # of each log
     R: Array | None = None  # triangle of all unknowns
 
@@ -81,21 +83,26 @@ def output_error(
     iterate: bool = True,
     most: int = ITERATIONS,
     close: float = SMALL_MOVE,
+    fall: float = SMALL_FALL,
+    deviations: bool = True,
     tell: Tell = silent,
 ) -> LoopFit:
     """Fit the unknowns to logs, from initial values or the control law's least squares.
 
     Simulation steps are halved while that changes the result; given ones only with `halve`.  iterate: whether the
     values may change; else only standard deviations and residuals are computed.  most: iterations of each
-    minimisation.  close: deviations by which its last step may move each value.  tell: called at each iteration.
+    minimisation.  close: deviations by which its last step may move each value.  fall: part of the sum of squares
+    that its last step may save.  deviations: whether those of correlated residuals are computed.  tell: called at each
+    iteration.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
             steps = [max(1, round(log.period / model.command.step)) for log in logs]
         first = coarse_steps(logs) if steps is None else tuple(steps)
         fit = _OutputError(model, logs, tell)
-        fit.most, fit.close = most, close
-        return fit.run(first, start, is_fixed=steps is not None and not halve, iterate=iterate)
+        fit.most, fit.close, fit.fall = most, close, fall
+        is_fixed = steps is not None and not halve
+        return fit.run(first, start, is_fixed=is_fixed, iterate=iterate, deviations=deviations)
 
 
 def coarse_steps(logs: Sequence[LoopLog], longest: float = COARSEST) -> tuple[int, ...]:
@@ -124,18 +131,21 @@ class _OutputError:
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
-        self.most, self.close, self.slope_step = ITERATIONS, SMALL_MOVE, SLOPE_STEP
+        self.most, self.close, self.fall, self.slope_step = ITERATIONS, SMALL_MOVE, SMALL_FALL, SLOPE_STEP
         self.is_robust = model.command.loss == "huber"
         self.widths: Array | None = None  # residuals beyond these count less
 
-    def run(self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool) -> LoopFit:
-        point, wider = self._start(steps, start), None
+    def run(
+        self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool, deviations: bool
+    ) -> LoopFit:
+        point, wider, is_settled = self._start(steps, start), None, self.is_robust
         first = point.theta if start is None else None
         if self.is_robust and iterate:
             point = self._narrowed(point, steps)
         close, self.close = self.close, self.close if is_fixed else max(self.close, MOVED)  # finer steps come after
         while iterate:
-            point = self._settled(point, steps)
+            point = point if is_settled else self._settled(point, steps)
+            is_settled = False
             if self.looks:
                 point = self._without_contact(point, first, steps)
             finer = tuple(2 * k for k in steps)
@@ -149,10 +159,10 @@ class _OutputError:
             if again is None:
                 break
             step, deviation = self._proposed(again, 0.0)
-            moved = self._shifted(point, again) / deviation
+            moved = (self._shifted(point, again) / deviation)[: self.model.count]
             if wider is None and MOVED < np.nanmax(moved, initial=0.0) < WIDEST * MOVED:
                 wider = self._inflation(point)
-            moved = moved if wider is None else moved / wider
+            moved = moved if wider is None else moved / wider[: self.model.count]
             is_moved = bool(np.nanmax(moved, initial=0.0) > MOVED)
             better, steps = self.at(step, finer, slopes=is_moved or self.is_robust), finer  # the latter settle again
             point = better if better is not None and better.cost <= again.cost else again
@@ -162,7 +172,8 @@ class _OutputError:
             point = self._settled(point, steps)
         self.slope_step = COARSEST
         self._tell("computing standard deviations")
-        return self._finished(self.at(point.theta, steps) or point, steps)
+        last = self.at(point.theta, steps, motions=point.motions) or point
+        return self._finished(last, steps, deviations=deviations)
 
     def _refined(self, point: _Rolled, steps: tuple[int, ...], finer: tuple[int, ...]) -> _Rolled | None:
         """Simulated motion of a point at finer steps, with its derivatives where their own steps stay the same."""
@@ -180,14 +191,20 @@ class _OutputError:
         found[kept] = np.abs(np.linalg.lstsq(R[:, kept], R[:, -1], rcond=None)[0])
         return found
 
-    def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
-        """Simulated motion at the parameter values theta; None if it diverges."""
+    def at(
+        self, theta: Array, steps: Sequence[int], *, slopes: bool = True, motions: list[Simulated] | None = None
+    ) -> _Rolled | None:
+        """Simulated motion at the parameter values theta; None if it diverges.  motions: known ones, without slopes."""
         coarse = self._coarse(steps) if slopes else tuple(steps)
-        motions = steep = self._motions(theta, steps, slopes=slopes and coarse == tuple(steps))
+        if motions is None or coarse == tuple(steps):
+            motions = self._motions(theta, steps, slopes=slopes and coarse == tuple(steps))
+        steep = motions
         if motions is not None and coarse != tuple(steps):  # a stiff contact may diverge at coarse steps
             steep = self._motions(theta, coarse, slopes=True) or self._motions(theta, steps, slopes=True)
-        if motions is None or steep is None:
-            return None
+        return None if motions is None or steep is None else self._weighed(theta, motions, steep)
+
+    def _weighed(self, theta: Array, motions: list[Simulated], steep: list[Simulated]) -> _Rolled | None:
+        """Residuals of simulated motions in the rows that count, and their derivatives; None if not finite."""
         each = list(zip(self.logs, motions, self.counted, strict=True))
         rest = [np.where(counts, log.q - m.q, 0.0) for log, m, counts in each]
         shares = [counts * np.ones(1) for counts in self.counted]
@@ -199,7 +216,7 @@ class _OutputError:
         rows = np.maximum(sum(counts.sum(axis=0) for counts in self.counted), 1)
         rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / rows, 1e-24))
         slopes_of = [[part.weighted(own) for part in m.slopes] for m, own in zip(steep, shares, strict=True)]
-        return _Rolled(theta, rest, rms, slopes_of) if np.isfinite(rms).all() else None
+        return _Rolled(theta, rest, rms, motions, steep, slopes_of) if np.isfinite(rms).all() else None
 
     def _coarse(self, steps: Sequence[int]) -> tuple[int, ...]:
         """Steps of derivatives: those of a step of Gauss and Newton need not be as exact as its residuals."""
@@ -238,19 +255,18 @@ class _OutputError:
         """
         self.looks = False
         for look in range(LOOKS):
-            if not self._exclude_contact(point, steps):
+            if not self._exclude_contact(point):
                 break
             self.expected = max(self.expected, self.settlings + 3)
-            starts = [point.theta, *([] if look or first is None else [first])]  # what fitted a push may be a trap
-            begins = [self.at(theta, steps) for theta in starts]
+            begins = [self._weighed(point.theta, point.motions, point.steep)]
+            if first is not None and not look:  # what fitted a push may be a trap
+                begins.append(self.at(first, steps))
             point = min((self._settled(b, steps) for b in begins if b is not None), key=lambda found: found.cost)
         return point
 
-    def _exclude_contact(self, point: _Rolled, steps: tuple[int, ...]) -> bool:
+    def _exclude_contact(self, point: _Rolled) -> bool:
         """Exclude the rows in which something else pushes the robot; return whether these are others than before."""
-        motions = self._motions(point.theta, steps, slopes=False)
-        assert motions is not None  # the point was made by them
-        found = pushed(self.model, self.logs, [log.q - m.q for log, m in zip(self.logs, motions, strict=True)])
+        found = pushed(self.model, self.logs, [log.q - m.q for log, m in zip(self.logs, point.motions, strict=True)])
         before, self.counted = self.counted, [~rows for rows in found]
         return not all(np.array_equal(a, b) for a, b in zip(before, self.counted, strict=True))
 
@@ -359,7 +375,7 @@ class _OutputError:
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
             self._tell_iteration(k / most)
-            enough = max(SMALL_FALL, self._small_fall(point))
+            enough = max(self.fall, self._small_fall(point))
             if self.promised < enough:
                 break
             step = float(np.max(np.abs(theta - point.theta) / deviation, initial=0.0))
@@ -370,7 +386,7 @@ class _OutputError:
                     break
                 continue
             fall = 1 - float(np.exp(tried.cost - point.cost))
-            point = tried if is_likely else self.at(theta, steps) or point
+            point = tried if is_likely else self.at(theta, steps, motions=tried.motions) or point
             kept = 1.0 if self.is_robust else fall / self.promised  # what Huber's loss promises says little
             damping *= max(0.1, 1 - (2 * kept - 1) ** 3)  # Nielsen 1999: a step that kept half may be as long again
             is_likely, has_failed = kept > LIKELY and not has_failed, False
@@ -395,7 +411,7 @@ class _OutputError:
         done = (self.settlings - 1 + part) / max(self.expected, self.settlings)
         self.tell(WorkStep(what, max(done, 0.0)))
 
-    def _finished(self, point: _Rolled, steps: tuple[int, ...]) -> LoopFit:
+    def _finished(self, point: _Rolled, steps: tuple[int, ...], *, deviations: bool) -> LoopFit:
         whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
         p = self.model.count
         at_bound = [k for k in kept if k < p and point.theta[k] <= self.lower[k]]
@@ -411,7 +427,7 @@ class _OutputError:
         notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
-            self._spread(part, own, sigma, point.rest), (*self.notes, *notes),
+            self._spread(part, own, sigma, point.rest) if deviations else None, (*self.notes, *notes),
             tuple(~counts for counts in self.counted),
         )  # fmt: skip
 
@@ -420,7 +436,9 @@ class _OutputError:
 
         Many short runs stand, slide and fall: their residuals have no common spectrum.
         """
-        found = left_out_spread(part, sigma) if len(self.logs) > STRETCHES else spread(part, own, sigma)
+        shown = sum(name in self.model.names for name in part.names)  # not those of initial states
+        is_many = len(self.logs) > STRETCHES
+        found = left_out_spread(part, sigma) if is_many else spread(part, own, sigma, values=shown)
         steep = 1.0
         if self.widths is not None:  # Huber's loss bends less than the squares that Gauss-Newton puts in its place
             far = np.abs(np.concatenate(rest)) / self.widths
@@ -428,7 +446,7 @@ class _OutputError:
         return _not_narrower(replace(found, inflation=steep * found.inflation))
 
     def _inflation(self, point: _Rolled) -> Array:
-        """Ratio of standard deviations to those for white residuals, by joint groups, for the convergence test."""
+        """Ratio of standard deviations to those for white residuals, by joint groups; 1 for initial states."""
         found = np.ones(self.total)
         kept = set(independent_columns(self._triangle(point)[:-1, :-1], TOGETHER))
         for g, group in enumerate(self.model.groups):
@@ -442,8 +460,9 @@ class _OutputError:
                 Y[:, :, [seen.index(c) for c in mine]] = parts[g].values[:, :, [places.index(c) for c in mine]]
                 pairs.append((Y, point.rest[k][:, own] + Y @ point.theta[seen]))
             part = observation_of(self.model, [self.names[c] for c in seen], [log.name for log in self.logs], pairs)
-            widths = _not_narrower(spread(part, point.theta[seen], point.rms[own])).inflation
-            found[seen] = np.maximum(found[seen], widths)
+            shown = [c for c in seen if c < self.model.count]
+            widths = _not_narrower(spread(part, point.theta[seen], point.rms[own], values=len(shown))).inflation
+            found[shown] = np.maximum(found[shown], widths)
         return found
 
     def _hidden(self, kept: Sequence[int], point: _Rolled) -> dict[str, str]:

@@ -47,8 +47,8 @@ class LoopFit:
         inv = inverse(R[:-1, :-1])
         own = inv @ inv.T if self.widths is None else self.widths.joint
         size = max((self.model.count, *(k + 1 for k in self.kept)))
-        full = np.zeros((size, size))
-        full[np.ix_(self.kept, self.kept)] = own
+        full, places = np.zeros((size, size)), self.kept[: len(own)]
+        full[np.ix_(places, places)] = own
         return full[: self.model.count, : self.model.count]
 
     @property

@@ -16,7 +16,8 @@ from scipy.interpolate import make_interp_spline
 from scipy.optimize import lsq_linear
 
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
-from minertia.identification.closed_loop.logs import HeldCommand, LoopLog, TargetCommand
+from minertia.codegen.rollout.commands import HeldCommand, TargetCommand
+from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.problem.observation import LogTriangles, Observation, Rows
@@ -131,7 +132,7 @@ def _signals(q: Array, period: float, factor: int, cutoff: float, rate: float) -
 
 def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
     if log.supply is not None:
-        return TargetCommand(log.u, log.period, first_speeds(model, [log])).followed(edges)[0]
+        return TargetCommand(*log.given, first_speeds(model, [log])).followed(edges)[0]
     return HeldCommand(log.u, log.period, model.command.hold == "linear").means(edges)[0]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.commands import Follow, HeldCommand, followed
 from minertia.codegen.rollout.task import OF_SUPPLY, LoopCommand, Supply
 from minertia.identification.campaigns.campaign import Campaign, Log, joint_names
 from minertia.identification.campaigns.options import REFERENCE, ElasticJoints
@@ -38,7 +39,8 @@ class LoopLog(PreparedLog):
     first: first row that is fitted and evaluated.  carried: contribution of a known payload to the link
     parameters of a simulation, else None.  pushed: mask (N, n) of positions known to be under external
     contact, which are excluded from fits; None if a fit is to detect them.  supply: what drives the motors in
-    each row (N, n), of servos with the law "servo".
+    each row (N, n), of servos with the law "servo".  logged: commands of a servo as they
+    were given, at times that need not be those of rows; None: at the rows.
     """
 
     recording: Recording
@@ -54,6 +56,12 @@ class LoopLog(PreparedLog):
     pushed: NDArray[np.bool_] | None = None
     layout: SprungLayout | None = None
     supply: Supply | None = None
+    logged: tuple[Array, Array] | None = None
+
+    @property
+    def given(self) -> tuple[Array, Array]:
+        """Commands (M, n), and when they were given (M,), counted from the first row [s]."""
+        return self.logged or (self.u, np.asarray(self.period * np.arange(len(self.u)), float))
 
     @property
     def told(self) -> Array:
@@ -84,6 +92,7 @@ class LoopLog(PreparedLog):
             self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
             recording=self.recording.select(rows), pushed=None if self.pushed is None else self.pushed[rows],
             supply=None if self.supply is None else rows_of(self.supply, rows),
+            logged=None if self.logged is None else _later(*self.logged, self.period * first),
         )  # fmt: skip
 
     def command(
@@ -95,19 +104,21 @@ class LoopLog(PreparedLog):
         linear: bool,
         by_rate: bool,
         speeds: Array | None = None,
+        follow: Follow = followed,
     ) -> LoopCommand:
         """Command of a joint group in each simulation step, with `steps` per row and the given delay [s].
 
-        speeds: at which the targets follow the commands [rad/s, m/s], of each joint; None: at once.
+        speeds: at which the targets follow the commands [rad/s, m/s], of each joint; None: at once.  follow: what
+        computes these targets.
         """
         u = self.u[:, list(joints)]
-        h = self.period / steps
-        edges = np.asarray(h * np.arange((len(u) - 1) * steps + 1) - delay + self.lead, float)
+        h, count = self.period / steps, (len(u) - 1) * steps
         if self.supply is not None:
-            own = np.repeat(np.arange(len(u) - 1), steps)
-            parts = rows_of(self.supply, np.ix_(own, np.array(joints)))
-            mean, slope, by_speed = TargetCommand(u, self.period, speeds).followed(edges)
-            return LoopCommand(mean, slope, u_s=by_speed, supply=parts)
+            known = np.zeros(len(joints)) if speeds is None else speeds
+            told, at = self.given
+            mean, slope, by_speed = follow(told[:, list(joints)], at, known, self.lead - delay, h, count)
+            return LoopCommand(mean, slope, u_s=by_speed, supply=rows_of(self.supply, np.s_[: len(u), list(joints)]))
+        edges = np.asarray(h * np.arange(count + 1) - delay + self.lead, float)
         held = HeldCommand(u, self.period, linear)
         mean, slope = held.means(edges)
         if not by_rate:
@@ -122,111 +133,19 @@ class LoopLog(PreparedLog):
         return LoopCommand(mean, slope, rate, rate_slope)
 
 
-class HeldCommand:
-    """Command interpolated between its rows, and its integral; constant beyond both ends of the log."""
-
-    def __init__(self, u: Array, period: float, linear: bool) -> None:
-        self.u, self.period, self.linear = u, period, linear
-        area = period * (0.5 * (u[:-1] + u[1:]) if linear else u[:-1])
-        self.area = np.concatenate([np.zeros((1, u.shape[1])), np.cumsum(area, axis=0)])
-
-    def _cell(self, t: Array) -> tuple[NDArray[np.intp], Array]:
-        """Index of the row before each time, and the time elapsed since it [s], robust to rounding."""
-        position = t / self.period
-        k = np.clip(np.floor(position + 1e-9), 0, len(self.u) - 1).astype(int)
-        return k, (position - k)[:, None] * self.period
-
-    def at(self, t: Array) -> Array:
-        """Command at the given times [s], counted from the first row."""
-        k, past = self._cell(t)
-        if not self.linear:
-            return np.asarray(self.u[k])
-        last = np.minimum(k + 1, len(self.u) - 1)
-        part = np.clip(past / self.period, 0.0, 1.0)
-        return np.asarray(self.u[k] + part * (self.u[last] - self.u[k]))
-
-    def integral(self, t: Array) -> Array:
-        """Integral of the command from the first row to each time."""
-        k, past = self._cell(t)
-        inside = self.area[k] + self.u[k] * past
-        if self.linear:
-            last = np.minimum(k + 1, len(self.u) - 1)
-            short = np.clip(past, 0.0, self.period)
-            inside = inside + 0.5 * (self.u[last] - self.u[k]) * short**2 / self.period
-        return np.asarray(inside)
-
-    def means(self, edges: Array) -> tuple[Array, Array]:
-        """Mean command between neighbouring edges, and its derivative with respect to a common delay."""
-        widths = np.diff(edges)[:, None]
-        return np.diff(self.integral(edges), axis=0) / widths, -np.diff(self.at(edges), axis=0) / widths
-
-
-class TargetCommand(HeldCommand):
-    """Target that follows a held command at a limited speed, from the first command on; straight between events.
-
-    speeds (n,): [rad/s, m/s]; None, or 0 for a joint: the target is the command.
-    """
-
-    def __init__(self, u: Array, period: float, speeds: Array | None) -> None:
-        super().__init__(u, period, False)
-        self.speeds = np.zeros(u.shape[1]) if speeds is None else np.asarray(speeds, float)
-        self.start, self.slope = u.copy(), np.zeros_like(u)  # target at each row, and its derivative by the speed
-        for j in np.flatnonzero(self.speeds > 0):
-            reach = float(self.speeds[j]) * period
-            if np.all(np.abs(np.diff(u[:, j])) <= reach):  # it is where it was told to be one row before
-                self.start[1:, j] = u[:-1, j]
-            else:
-                self.start[:, j], self.slope[:, j] = _followed(u[:, j].tolist(), reach, period)
-        self.way = np.sign(u - self.start)
-        fastest = np.where(self.speeds > 0, self.speeds, 1.0)
-        self.takes = np.abs(u - self.start) / fastest  # s until the target is where it is told to be
-        _, areas, slopes = self._within(period)
-        none = np.zeros((1, u.shape[1]))
-        self.area, self.area_slope = (np.concatenate([none, np.cumsum(x[:-1], axis=0)]) for x in (areas, slopes))
-
-    def _within(self, past: float | Array, k: slice | NDArray[np.intp] = slice(None)) -> tuple[Array, Array, Array]:
-        """Target some time after rows, its integral since, and that of its derivative by the speed."""
-        start, way, slope = self.start[k], self.way[k], self.slope[k]
-        moving = np.clip(past, 0.0, self.takes[k])
-        gone = way * self.speeds * moving
-        target = start + gone
-        integral = start * past + gone * (past - 0.5 * moving)
-        return target, integral, slope * moving + 0.5 * way * moving**2
-
-    def followed(self, edges: Array) -> tuple[Array, Array, Array]:
-        """Mean target between neighbouring edges [s], and its derivatives by a common delay and by its speed."""
-        k, past = self._cell(edges)
-        target, integral, slope = self._within(past, k)
-        widths = np.diff(edges)[:, None]
-        means, rates, slopes = (np.diff(x, axis=0) / widths for x in (
-            self.area[k] + integral, target, self.area_slope[k] + slope
-        ))  # fmt: skip
-        return means, -rates, slopes
-
-
-def _followed(u: list[float], reach: float, period: float) -> tuple[list[float], list[float]]:
-    """Target at each row that follows commands by at most `reach` a row, and its derivative by the speed [s]."""
-    target, slope = u[0], 0.0
-    targets, slopes = [target], [slope]
-    for told in u[:-1]:
-        if told - target > reach:
-            target, slope = target + reach, slope + period
-        elif target - told > reach:
-            target, slope = target - reach, slope - period
-        else:
-            target, slope = told, 0.0
-        targets.append(target)
-        slopes.append(slope)
-    return targets, slopes
-
-
 def rows_of(supply: Supply, rows: Any) -> Supply:
     """Supply of some rows, or rows and joints."""
     return Supply(**{key: getattr(supply, key)[rows] for key in OF_SUPPLY})
 
 
-def supply_of(campaign: Campaign, log: Log, whole: Recording) -> Supply | None:
-    """What drives the motors in each row of a log, under the law "servo"; else None."""
+def _later(u: Array, t: Array, time: float) -> tuple[Array, Array]:
+    """Commands and their times, counted from a later time on [s]; the first one is that which is held then."""
+    first = max(int(np.searchsorted(t, time, side="right")) - 1, 0)
+    return u[first:], np.asarray(t[first:] - time)
+
+
+def supply_of(campaign: Campaign, log: Log, whole: Recording, given: Recording | None = None) -> Supply | None:
+    """What drives the motors in each row of a log, under the law "servo"; else None.  given: before resampling."""
     command, shape = campaign.command, whole.q.shape
     if command.law != "servo":
         return None
@@ -247,6 +166,10 @@ def supply_of(campaign: Campaign, log: Log, whole: Recording) -> Supply | None:
             )
         volts = np.full(shape, stated)
     on = np.where(np.asarray(whole.channels.get("enabled", np.ones(shape))) > 0.5, 1.0, 0.0)
+    if given is not None and "enabled" in given.channels:  # means of rows: a motor is switched between them, too
+        switched = np.where(given.channels["enabled"] > 0.5, 1.0, 0.0)
+        period = whole.duration / (len(whole) - 1)
+        on[:-1] = followed(switched, given.t - whole.t[0], np.zeros(shape[1]), 0.0, period, len(on) - 1)[0]
     warm = whole.channels.get("temperature", np.full(shape, command.temperature))
     sags = command.each("supply_sag", shape[1])
     if any(sags):  # a servo that is asked once a second for its supply answers with what it was at that instant
@@ -286,7 +209,11 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
             column=wrong.channel or None,
         )
     made = made_log(campaign, log.log.name, log.beginning)
-    return replace(made, findings=log.findings, supply=supply_of(campaign, log.log, log.beginning))
+    supply, given = supply_of(campaign, log.log, log.beginning, log.given), log.given
+    logged = None
+    if supply is not None and given is not None:
+        logged = np.asarray(given.channels["command"]), np.asarray(given.t - log.beginning.t[0])
+    return replace(made, findings=log.findings, supply=supply, logged=logged)
 
 
 def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:

@@ -34,6 +34,7 @@ MOST_CURVED = 100.0  # 1/(N m) or 1/N by which friction grows with the square of
 MOST_STARTED = 0.5  # of the duty cycle, that starts a motor
 MOST_WARMED = 0.1  # 1/K by which the effort of a motor changes
 MOST_SAGGED = 100.0  # V/(N m) or V/N by which a supply falls with a motor's effort
+MOST_PLAY = 1.0  # rad or m, of a gear
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
 
@@ -179,7 +180,8 @@ class ServoModel:
         """Load of each coordinate's gear, start and temperature of its motor, of servos driven by their duty."""
         if self.command.law != "servo":
             return {}
-        return {name: self._at_coordinates(group, name, self.of_kind(name, values)) for name in OF_DUTY[1:]}
+        found = {name: self._at_coordinates(group, name, self.of_kind(name, values)) for name in OF_DUTY[1:]}
+        return found if self.has_play else {name: x for name, x in found.items() if name != "play"}
 
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
         """Values of all joints at the coordinates of a group: for elastic joints at the motor, zeros at the link."""
@@ -218,6 +220,22 @@ class ServoModel:
         if atom.kind in OF_SPRINGS:
             return self.layout.inside(group.joints).index(atom.place)
         return self.layout.place(group.joints, atom.place, at_link=atom.kind == "zero")
+
+    @cached_property
+    def has_play(self) -> bool:
+        """Whether some gear has play, or may have."""
+        own = self.places["play"]
+        return bool(np.any(self.constant[own]) or np.any(self.G[own]))
+
+    @cached_property
+    def unknowns(self) -> dict[tuple[int, ...], tuple[tuple[str, int], ...]]:
+        """Quantities for which the rollouts of each joint group compute sensitivities, by the group's joints."""
+        found = {}
+        for group in self.groups:
+            atoms = [self.atoms[k] for k in group.atoms]
+            starts = [(kind, k) for kind in ("q0", "v0") for k in range(len(self.layout.coordinates(group.joints)))]
+            found[group.joints] = (*((a.simulated, self.place_in(group, a)) for a in atoms), *starts)
+        return found
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -267,6 +285,6 @@ class ServoModel:
         """Upper bounds of the unknowns."""
         most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
         most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0], "SHARE": 1.0, "CURVE": MOST_CURVED}
-        most |= {"START": MOST_STARTED, "WARM": MOST_WARMED, "SAG": MOST_SAGGED}
+        most |= {"START": MOST_STARTED, "WARM": MOST_WARMED, "SAG": MOST_SAGGED, "PLAY": MOST_PLAY}
         most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

@@ -150,6 +150,7 @@ def _servo_record(model: ServoModel, values: Array) -> dict[str, Any]:
             "startup_duty": model.of_kind("start", values).tolist(),
             "warming": model.of_kind("warm", values).tolist(),
             "supply_sag": model.of_kind("sag", values).tolist(),
+            "backlash": model.of_kind("play", values).tolist(),
         },
     }
 

@@ -26,13 +26,16 @@ from minertia.io.arrays import Array
 from minertia.io.schema import UNKNOWN
 
 STEP = 5e-3  # s, of simulations; the last fit halves it while that changes the result
+IRREGULAR = 0.1  # of a step by which it may be longer
 SOME = 5  # iterations of a fit that is compared
+COMPARED = 1e-3  # of its sum of squares that its last iteration may save: models differ by far more
+FINISHED = 1e-4  # the same of the last fit: a tenth of a deviation of a dozen values, by a thousand independent rows
 WARMER = 3.0  # K between runs from which a motor's temperature shows: sensors read whole degrees
 EVERY = 3  # runs of which one counts in the first iterations
 FIRST_STEPS = 5  # iterations from each of several starts
 VELOCITIES = (0.1, 0.15, 0.3)  # rad/s at which Stribeck friction is tried; half its height is at 0.83 of them
 FIRST = {"IA": 0.01, "FV": 0.05, "FC": 0.1, "FCL": 0.1, "FS": 0.02, "FSL": 0.2, "CURVE": 0.5, "START": 0.01,
-         "SAG": 0.1}  # fmt: skip
+         "SAG": 0.1, "PLAY": 0.01}  # fmt: skip
 STARTS = (0.25, 0.5, 1.0)  # N m/V, of the effort of a volt
 STALL = 2.0  # rad/s a volt: ratio of back-EMF to the effort of a volt at the start
 
@@ -42,12 +45,13 @@ class FrictionModel:
     """Friction of a servo: words of its effects, and the simpler model.
 
     is_directional: whether both sides of the gear count apart.  is_quadratic: whether the load counts more than
-    proportionally.
+    proportionally.  has_play: whether the gear has backlash.
     """
 
     words: tuple[str, ...]
     is_directional: bool = False
     is_quadratic: bool = False
+    has_play: bool = False
     after: str = ""
 
 
@@ -59,6 +63,7 @@ MODELS: Mapping[str, FrictionModel] = {
     "m4": FrictionModel(M4, after="m3"),
     "m5": FrictionModel(M4, True, after="m4"),
     "m6": FrictionModel(M4, True, True, after="m5"),
+    "m4b": FrictionModel(M4, has_play=True, after="m4"),
 }
 
 
@@ -102,6 +107,7 @@ class ServoRuns:
             load_share=UNKNOWN if own.is_directional else 0.5,
             load_curve=UNKNOWN if own.is_quadratic else 0.0,
             warming=UNKNOWN if self.is_warmed else 0.0,
+            backlash=UNKNOWN if own.has_play else 0.0,
         )
         return replace(self.campaign, effects=tuple(effects), command=command)
 
@@ -134,7 +140,7 @@ def _fitted(runs: ServoRuns, name: str, before: ServoFit | None) -> ServoFit:
         )
         tried.append((float(error), velocity, model, point.theta[: model.count]))
     _, velocity, model, theta = min(tried, key=lambda one: one[0])
-    fit = output_error(model, runs.logs, theta, steps=steps, most=SOME)
+    fit = output_error(model, runs.logs, theta, steps=steps, most=SOME, fall=COMPARED, deviations=False)
     return ServoFit(name, velocity, fit, left_out_errors(runs, fit, steps))
 
 
@@ -167,8 +173,8 @@ def _from(model: ServoModel, before: ServoFit) -> Array:
 
 
 def steps_of(logs: Sequence[LoopLog], h: float) -> list[int]:
-    """Number of steps between rows of each log, of at most h [s]."""
-    return [max(1, int(np.ceil(log.period / h - 1e-9))) for log in logs]
+    """Number of steps between rows of each log, of about h [s]: stamps are never quite regular."""
+    return [max(1, int(np.ceil(log.period / h - IRREGULAR))) for log in logs]
 
 
 def mean_error(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> float:
@@ -227,5 +233,5 @@ def chosen_model(fits: Sequence[ServoFit]) -> ServoFit:
 def finished(runs: ServoRuns, found: ServoFit, tell: Tell) -> LoopFit:
     """Last fit of a chosen model, with steps of the simulation that no longer matter, from its optimum."""
     tell(f"fitting {found.name} with finer steps")
-    steps = steps_of(runs.logs, STEP)
-    return output_error(found.fit.model, runs.logs, found.fit.theta, steps=steps, halve=True, most=SOME)
+    model, steps = found.fit.model, steps_of(runs.logs, STEP)
+    return output_error(model, runs.logs, found.fit.theta, steps=steps, halve=True, most=SOME, fall=FINISHED)

@@ -20,6 +20,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.closed_loop.servo_choice import ChosenServo, PredictedRun
 from minertia.identification.closed_loop.servo_models import (
+    IRREGULAR,
     MODELS,
     STEP,
     ServoFit,
@@ -104,7 +105,8 @@ class ServoProblem(CommandProblem):
         Nothing is fitted again: the reference model was compared, and runs are left out as for the choice.
         """
         found = chosen(estimate)
-        plain, h, rivals = found.of(PLAIN), finest_step(found.servo, self.logs), {}
+        plain, rivals = found.of(PLAIN), {}
+        h = (1 + IRREGULAR) * finest_step(found.servo, self.logs)
         if self.unseen and found.best.name != PLAIN:
             rivals["Coulomb friction alone"] = tuple(
                 position_residuals(plain.fit.model, plain.fit.theta, log, h) for log in self.unseen

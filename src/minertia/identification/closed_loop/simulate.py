@@ -64,7 +64,8 @@ def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slop
         if slopes:
             known, mixing = len(group.atoms), model.G[list(group.atoms)]
             columns = np.flatnonzero(mixing.any(axis=0))
-            carried = found[1][:, shown].reshape(len(q) * len(own), -1)
+            every = shown == list(range(found[1].shape[1]))
+            carried = (found[1] if every else found[1][:, shown]).reshape(len(q) * len(own), -1)
             S = np.concatenate([carried[:, :known] @ mixing[:, columns], carried[:, known:]], axis=1)
             starts = [*(count + j for j in simulates), *(count + size + j for j in simulates)]
             parts.append(GroupSlopes(own, [*columns.tolist(), *starts], S.reshape(len(q), len(own), -1)))
@@ -80,12 +81,10 @@ def model_rollout(
     joints = (*group.joints, *model.layout.inside(group.joints))
     speeds = model.of_kind("speed", values)[list(joints)] if log.supply is not None else None
     told = log.command(
-        steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference, speeds=speeds
-    )
-    atoms = [model.atoms[k] for k in group.atoms if slopes]
-    unknowns = tuple((a.simulated, model.place_in(group, a)) for a in atoms)
-    if slopes:
-        unknowns += tuple((kind, k) for kind in ("q0", "v0") for k in range(len(own)))
+        steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference, speeds=speeds,
+        follow=group.kernel.followed,
+    )  # fmt: skip
+    unknowns = model.unknowns[group.joints] if slopes else ()
     h = log.period / steps
     task = Rollout(model.loop_values(group, values, h), told, h, steps, log.q0[own], log.v0[own], unknowns)
     return group.kernel.run(task)

@@ -8,9 +8,11 @@ the robot file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import PreparedCampaign, silent
@@ -21,17 +23,19 @@ from minertia.identification.efforts.solve import solve_efforts
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.physical import Physical
 from minertia.identification.model import term_table
-from minertia.identification.physical.consistency import values_of_file
+from minertia.identification.physical.consistency import physical_space, values_of_file
 from minertia.identification.problem.linear import link_number, symbol_of
 from minertia.identification.problem.terms import EffectChoice, Wanted, at_joints, chosen_effects
 from minertia.io.errors import MinertiaError
 from minertia.robot.divided import whole_links
 from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS
+from minertia.robot.inertia import pseudo_inertia
 from minertia.robot.parameters import BIAS_SYMBOLS, LINK_SYMBOLS, full_name
 from minertia.robot.targets import TARGETS, ExportTarget
 
-LINK_ERROR = 1.0  # of mass and size of a link in a robot's file, as a logarithm: weak, they may be wrong by a factor
+LINK_ERROR = 0.25  # of the shape of a link in a robot's file, as a logarithm; its mass may be wrong by any factor
 HEAVIEST = 1.3  # mass of a link over that of the file, unless the logs contradict it
+ROUNDS, FASTER, SETTLED = 8, 3.0, 0.01  # of the search for masses: most fits, power of a step, last change
 STAND_INS = ("FV", "FC")  # for friction of any other kind
 
 
@@ -83,13 +87,59 @@ class _TargetFit:
 
 def _fitted(problem: EffortRows, target: ExportTarget, asked: Asked, fits: Sequence[_TargetFit]) -> _TargetFit | None:
     """Fit for an export target; None without a physically consistent robot.  fits: those of earlier targets."""
-    rotors = {name: v for name, v in fits[0].standard.items() if symbol_of(name) == "IA"} if fits else {}
+    prior = _prior(problem.campaign)
+    limits = {link_number(n): HEAVIEST * m for n, m in (prior or {}).items() if symbol_of(n) == "M" and m > 0}
     try:
         built = _built(problem, *asked)
-        fit = solve_efforts(built, _estimator(built, {} if "IA" in target.held else rotors))
+        if prior is None or not fits:
+            fit = _rescaled(built, prior, limits)
+        else:
+            near = prior | {name: v for name, v in fits[0].standard.items() if symbol_of(name) in LINK_SYMBOLS}
+            near = near if "IA" in target.held else _with_discs(near, fits[0])
+            limits = {link: max(mass, near[full_name("M", link)]) for link, mass in limits.items()}
+            fit = solve_efforts(built, _estimator(built, near, limits))
     except MinertiaError:
         return None
     return _TargetFit(target, asked, built, fit.standard) if fit.standard else None
+
+
+def _rescaled(problem: EffortRows, prior: Mapping[str, float] | None, limits: Mapping[int, float]) -> Estimate:
+    """Fit near links of the shape in the robot file, each with the mass that makes it nearest.
+
+    Half of the divergence from a link of the file times s is least at s = tr(P0^-1 P) / 4, at which the next fit
+    starts (majorisation by the tangent of a concave function, so that no round is worse); the steps are prolonged.
+    """
+    links = {link_number(name) for name in problem.linear.standard if symbol_of(name) == "M"}
+    scales = dict.fromkeys(links & set(limits), 1.0)
+    for _ in range(ROUNDS):
+        fit = solve_efforts(problem, _estimator(problem, _times(prior, scales), limits))
+        if prior is None or not fit.standard or not scales:
+            break
+        found = _nearest_scales(problem, prior, fit.standard, scales)
+        steps = {link: FASTER * np.log(found[link] / scales[link]) for link in scales}
+        scales = {link: float(np.clip(s * np.exp(steps[link]), 1 / HEAVIEST, HEAVIEST)) for link, s in scales.items()}
+        if max(abs(step) for step in steps.values()) < SETTLED:
+            break
+    return fit
+
+
+def _times(prior: Mapping[str, float] | None, scales: Mapping[int, float]) -> dict[str, float] | None:
+    """Prior with the ten parameters of each link times its scale."""
+    if prior is None:
+        return None
+    return {n: v * (scales.get(link_number(n), 1.0) if symbol_of(n) in LINK_SYMBOLS else 1.0) for n, v in prior.items()}
+
+
+def _nearest_scales(
+    problem: EffortRows, prior: Mapping[str, float], standard: Mapping[str, float], links: Collection[int]
+) -> dict[int, float]:
+    """Factor of each link of the prior that is nearest to a robot: tr(P0^-1 P) / 4 of its pseudo-inertias."""
+    space = physical_space(problem.linear, prior, problem.campaign.fix, problem.observation.effort_rms)
+    found = {}
+    for link in links:
+        L, P = space.roots[link], pseudo_inertia([standard[full_name(s, link)] for s in LINK_SYMBOLS])
+        found[link] = float(np.trace(np.linalg.solve(L, np.linalg.solve(L, P).T)) / 4)
+    return found
 
 
 def _fixed(problem: EffortRows, target: ExportTarget) -> dict[str, float]:
@@ -123,15 +173,19 @@ def target_effects(problem: EffortRows, target: ExportTarget) -> Iterator[Wanted
 
     If the effects of the model were selected from its logs, all standard effects that the target supports are
     fitted, at every driven joint.  Effects that do not depend on velocity, such as a spring, are fitted even if
-    the target cannot represent them, as they would otherwise be mistaken for masses.
+    the target cannot represent them, as they would otherwise be mistaken for masses; but not those that were
+    selected, such as the small stiffness of a hose, which masses and offsets represent better than nothing does.
     """
-    robot, choice = problem.linear.robot, problem.linear.choice
-    names = dict.fromkeys(choice.own) if problem.ladder is None else {}
-    if problem.ladder is not None:
+    robot, choice, is_selected = problem.linear.robot, problem.linear.choice, problem.ladder is not None
+    names = dict.fromkeys(choice.own) if not is_selected else {}
+    if is_selected:
         names = dict.fromkeys(full_name(s, j + 1) for s in STANDARD_SYMBOLS for j in robot.driven)
     others = []
     for term in choice.terms:
-        if term.effect.name in target.held or "qd" not in term.effect.inputs:
+        is_static = "qd" not in term.effect.inputs
+        if is_static and is_selected and not term.is_known and term.symbol not in target.held:
+            continue
+        if is_static or term.symbol in target.held:
             spec = at_joints(robot, term.symbol, [term.joint], term.settings, term.tag)
             others.append(replace(spec, known=term.is_known))
         else:
@@ -141,27 +195,30 @@ def target_effects(problem: EffortRows, target: ExportTarget) -> Iterator[Wanted
     yield from others
 
 
-def _estimator(problem: EffortRows, rotors: Mapping[str, float]) -> Physical:
-    """Estimator of physically consistent links, regularised towards those of the robot file.
+def _estimator(problem: EffortRows, prior: Mapping[str, float] | None, limits: Mapping[int, float]) -> Physical:
+    """Estimator of physically consistent links, regularised towards those of a prior, with limited masses.
 
-    The links of the file are assumed to be accurate to `LINK_ERROR`, in the entropic divergence of
-    pseudo-inertias, which does not depend on the frame.  In this divergence a body that is heavier as a whole is
-    nearer than one whose mass has moved.  For small errors the divergence is half of a squared distance, which
-    has the weight 1 / LINK_ERROR^2 relative to squared residuals of unit size.
+    The links are assumed to be accurate to `LINK_ERROR`, in the entropic divergence of pseudo-inertias, which does
+    not depend on the frame.  In this divergence a body that is heavier as a whole is nearer than one whose mass has
+    moved.  For small errors the divergence is half of a squared distance, which has the weight 1 / LINK_ERROR^2
+    relative to squared residuals of unit size.
     """
     rows = problem.observation.samples * len(problem.observation.row_names)
-    prior, weight = _prior(problem.campaign, rotors), 1 / (rows * LINK_ERROR**2)
-    return Physical(prior=prior, kind="entropic", weight=weight, heaviest=HEAVIEST)
+    return Physical(prior=prior, kind="entropic", weight=1 / (rows * LINK_ERROR**2), heaviest=limits)
 
 
-def _prior(campaign: Campaign, rotors: Mapping[str, float]) -> dict[str, float] | None:
-    """Prior of the campaign, else of the robot file, with rotors as discs in their links; None without masses."""
+def _prior(campaign: Campaign) -> dict[str, float] | None:
+    """Prior of the campaign, else of the robot file; None without masses."""
     stated = prior_values(campaign)
     values = values_of_file(campaign.robot) if stated is None and campaign.robot.has_parameters else dict(stated or {})
-    if not any(symbol_of(name) == "M" and mass > 0 for name, mass in values.items()):
-        return None
-    for name, inertia in rotors.items():
-        for symbol, part in (("XX", 0.5), ("YY", 0.5), ("ZZ", 1.0)):
+    return values if any(symbol_of(name) == "M" and mass > 0 for name, mass in values.items()) else None
+
+
+def _with_discs(prior: Mapping[str, float], first: _TargetFit) -> dict[str, float]:
+    """Prior with the rotors of a fit as discs in their links, for a format that has no place for rotors."""
+    values = dict(prior)
+    for name, inertia in first.standard.items():
+        for symbol, part in (("XX", 0.5), ("YY", 0.5), ("ZZ", 1.0)) if symbol_of(name) == "IA" else ():
             place = full_name(symbol, link_number(name))
             if place in values:
                 values[place] += part * inertia

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, final
@@ -40,7 +39,6 @@ from minertia.identification.problem.solve import (
 from minertia.identification.problem.triangles import triangle
 from minertia.io.errors import SolverFailed
 from minertia.io.schema import option
-from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-6, 3))
@@ -55,9 +53,9 @@ CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 class Physical(Estimator):
     """Physically consistent least squares by semidefinite programming, efforts weighted by joint.
 
-    prior: standard parameters by name (None: those of the robot).  fixed: known parameters.  heaviest: limit of a
-    link's mass relative to the prior's, which is exceeded only if the data contradict it.  likely: deviations of
-    the prior by parameter, in place of one weight.
+    prior: standard parameters by name (None: those of the robot).  fixed: known parameters.  heaviest: limits of
+    link masses [kg] by link number from 1, which are exceeded only if the data contradict them.  likely: deviations
+    of the prior by parameter, in place of one weight.
     """
 
     prior: Mapping[str, float] | None = None
@@ -72,7 +70,7 @@ class Physical(Estimator):
         MARGIN, "Smallest eigenvalue of a pseudo-inertia, relative to its trace.", range=(1e-12, 0.1), zero=True
     )
     fixed: Mapping[str, float] = field(default_factory=dict)
-    heaviest: float = math.inf
+    heaviest: Mapping[int, float] = field(default_factory=dict)
     likely: PriorDeviations | None = None
     fills_gaps: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
@@ -97,7 +95,7 @@ class Physical(Estimator):
             kept = self._free_fit(problem, space, problem.expand(free), sigma, slack)
             if kept is not None:
                 return kept
-        settle = not found.is_complete and math.isinf(self.heaviest)
+        settle = not found.is_complete and not self.heaviest
         try:
             space, answer, remarks = self._limited(space, unshifted(problem, R), rows, weight, settle)
         except SolverFailed as err:
@@ -115,10 +113,7 @@ class Physical(Estimator):
         space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
         if self.likely is not None:
             space = space.deviating(self.likely, problem)
-        if math.isinf(self.heaviest) or self.prior is None:
-            return space
-        known = [link for link in space.links if self.prior.get(full_name("M", link), 0.0) > 0]
-        return space.no_heavier(self.heaviest, known)
+        return space.no_heavier(self.heaviest)
 
     def _limited(
         self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool

@@ -130,23 +130,34 @@ class Weighted:
 
 
 def spread(
-    problem: Observation, beta: Array, sigma: Array, known: Array | None = None, error: Array | None = None
+    problem: Observation,
+    beta: Array,
+    sigma: Array,
+    known: Array | None = None,
+    error: Array | None = None,
+    values: int | None = None,
 ) -> Spread:
     """Standard deviations under correlated residuals, relative to white noise (theory page, equation 27).
 
     The arguments are those of `residue_of`.
     """
     with one_thread():
-        return spread_by(residue_of(problem, beta, sigma, known, error), problem.samples)
+        return spread_by(residue_of(problem, beta, sigma, known, error, values), problem.samples)
 
 
 def residue_of(
-    problem: Observation, beta: Array, sigma: Array, known: Array | None = None, error: Array | None = None
+    problem: Observation,
+    beta: Array,
+    sigma: Array,
+    known: Array | None = None,
+    error: Array | None = None,
+    values: int | None = None,
 ) -> Residue:
     """Residual statistics of a fit, from which its standard deviations are computed.
 
     known (any, unknowns): rows of prior knowledge of the unknowns, as they entered the fit; error (any, any):
-    covariance of their errors, default: the identity.
+    covariance of their errors, default: the identity.  values: number of unknowns, the first ones, whose standard
+    deviations are wanted (default: all).
     """
     with one_thread():
         R = problem.triangle(sigma)[:, :-1]
@@ -161,6 +172,7 @@ def residue_of(
             shown,
             None if known is None else P.T @ P,
             None if error is None else P.T @ error @ P,
+            values,
         )
 
 
@@ -235,12 +247,13 @@ def residue_of_rows(
     shown: Sequence[Sequence[int]],
     known: Array | None = None,
     error: Array | None = None,
+    values: int | None = None,
 ) -> Residue:
     """Residual statistics of any rows; samples: number of samples of each log; other arguments as for `Residue`."""
     lengths = [size for count in samples for size in _lengths(count)]
     fits = KEPT // max(max(lengths) * sum(len(own) for own in shown), 1)
     every = max(1, -(-len(lengths) // min(max(fits, 2), STRETCHES)))
-    residue = Residue(Kinds.of(max(lengths)), inverse, shown, known, error)
+    residue = Residue(Kinds.of(max(lengths)), inverse, shown, known, error, values)
     for k, (X, e) in enumerate(stretches(rows, samples)):
         if k % every == 0:
             residue.add(X, e)
@@ -277,7 +290,8 @@ def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tupl
 
 def spread_by(residue: Residue, samples: int) -> Spread:
     """Parameter covariance due to noise (theory page, equation 27), plus that of the prior knowledge."""
-    inv, count, white = residue.inverse, len(residue.inverse), residue.white
+    count = len(residue.white)
+    inv, white = residue.inverse[:count], residue.white[:, :count]
     by_known = inv @ residue.known @ inv.T
     own_known = inv @ residue.error @ inv.T
     spectra = residue.spectra()

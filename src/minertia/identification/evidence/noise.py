@@ -182,9 +182,11 @@ class Residue:
     knowledge, equal to `known` if its weight is right.  shown: unknowns on which each effort depends.  power,
     added (efforts, bands): power of the residuals, and the part of it that is not noise.  whole (bands,
     kinds): power of noise; hat (efforts, bands, kinds): the same times the diagonal of the hat matrix.
-    products (efforts, bands, directions, directions): Gram matrices of the columns in each band.  each
-    (efforts, unknowns, kinds): variance of the parameters due to noise of power 1 in one effort.  segments:
-    columns of each effort, (columns, N), and residuals (efforts, N).
+    products (efforts, bands, directions, directions): Gram matrices of the columns in each band.  values: number of
+    unknowns, the first ones, whose variance is wanted (default: all).  white (values, unknowns): covariance for white
+    noise.  each (efforts, values, kinds): variance of the parameters due to noise of power 1 in one effort.
+    segments: of each effort the unknowns whose columns are not zero there and these columns, (columns, N), and
+    residuals (efforts, N).
     """
 
     def __init__(
@@ -194,10 +196,11 @@ class Residue:
         shown: Sequence[Sequence[int]],
         known: Array | None = None,
         error: Array | None = None,
+        values: int | None = None,
     ) -> None:
         self.kinds, self.shown = kinds, [list(columns) for columns in shown]
         self.inverse, (count, bands) = inverse, (len(kinds.memory), len(kinds.edges))
-        self.white = np.asarray(inverse @ inverse.T)
+        self.white = np.asarray(inverse[:values] @ inverse.T)
         efforts, directions = len(self.shown), inverse.shape[1]
         self.known = np.zeros((directions, directions)) if known is None else known
         self.error = self.known if error is None else error
@@ -205,26 +208,27 @@ class Residue:
         self.power, self.added = np.zeros((efforts, bands)), np.zeros((efforts, bands))
         self.whole, self.hat = np.zeros((bands, count)), np.zeros((efforts, bands, count))
         self.products = np.zeros((efforts, bands, directions, directions))
-        self.each = np.zeros((efforts, len(inverse), count))
-        self.segments: list[tuple[list[Array], Array]] = []
+        self.each = np.zeros((efforts, len(self.white), count))
+        self.segments: list[tuple[list[tuple[list[int], Array]], Array]] = []
 
     def add(self, X: Array, e: Array) -> None:
         """Add a segment: weighted columns (N, efforts, unknowns) and residuals (N, efforts)."""
         kinds = self.kinds
-        columns = [np.ascontiguousarray(X[:, j, own].T) for j, own in enumerate(self.shown)]
+        shown = [[c for c in own if X[:, j, c].any()] for j, own in enumerate(self.shown)]
+        columns = [(own, np.ascontiguousarray(X[:, j, own].T)) for j, own in enumerate(shown)]
         self.segments.append((columns, np.ascontiguousarray(e.T)))
         mean = expected(kinds, len(X))
         self.whole += kinds.banded(mean).T
         self.power += kinds.banded(cosines(e.T) ** 2)
         weighted = (kinds.weights * kinds.spectra).T
-        for j, own in enumerate(self.shown):
-            z = self.inverse[own].T @ cosines(columns[j])  # (directions, ordinates)
+        for j, (own, filled) in enumerate(columns):
+            z = self.inverse[own].T @ cosines(filled)  # (directions, ordinates)
             self.hat[j] += kinds.banded(mean * np.sum(z * z, axis=0)).T
             for b, part in kinds.bands(len(X)):
                 self.products[j, b] += z[:, part] @ z[:, part].T
             if self.error.any():
                 self.added[j] += kinds.banded(np.sum((self._wrong.T @ z) ** 2, axis=0))
-            self.each[j] += _squares(self.white[:, own], fft.rfft(columns[j], kinds.size)) @ weighted
+            self.each[j] += _squares(self.white[:, own], fft.rfft(filled, kinds.size)) @ weighted
 
     def with_error(self, factor: float) -> Residue:
         """The same statistics with the variance of the prior's errors times a factor."""

@@ -57,7 +57,12 @@ def _parts(residue: Residue) -> list[NDArray[np.int64]]:
 
 
 def _scores(
-    residue: Residue, columns: Sequence[Array], white: Array, gain: Array, turns: Array, part: NDArray[np.int64]
+    residue: Residue,
+    columns: Sequence[tuple[list[int], Array]],
+    white: Array,
+    gain: Array,
+    turns: Array,
+    part: NDArray[np.int64],
 ) -> tuple[Array, Array, Array, Array]:
     """Scores of some parameters (values, N); squared influence of white noise within the segment, and in total.
 
@@ -65,8 +70,8 @@ def _scores(
     """
     size, samples = residue.kinds.size, white.shape[1]
     phi = np.empty((len(columns), len(part), size // 2 + 1), complex)
-    for j, own in enumerate(residue.shown):
-        seen = fft.rfft(columns[j], size)
+    for j, (own, filled) in enumerate(columns):
+        seen = fft.rfft(filled, size)
         A = residue.white[part][:, own]
         phi[j].real, phi[j].imag = A @ np.array(seen.real), A @ np.array(seen.imag)
         phi[j] *= gain[j]

@@ -6,7 +6,7 @@ The fit needs only the R factor of the data, so the length of the logs does not 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -185,10 +185,10 @@ class PhysicalSpace:
         """Space without boxes for centres of mass."""
         return replace(self, extents={})
 
-    def no_heavier(self, factor: float, links: Collection[int]) -> PhysicalSpace:
-        """Space with link masses limited to `factor` times those of the prior; known masses need no limit."""
-        limited = [link for link in self.links if link in links and full_name("M", link) not in self.fixed]
-        return replace(self, heaviest={link: factor * float(self.x0[self.links[link][9]]) for link in limited})
+    def no_heavier(self, limits: Mapping[int, float]) -> PhysicalSpace:
+        """Space with limits of link masses [kg] by link number from 1; known masses need none."""
+        limited = {link: mass for link, mass in limits.items() if link in self.links}
+        return replace(self, heaviest={k: v for k, v in limited.items() if full_name("M", k) not in self.fixed})
 
     def of_any_mass(self, *links: int) -> PhysicalSpace:
         """Space without mass limits for the given links; without any limits if none are given."""

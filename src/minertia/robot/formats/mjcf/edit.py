@@ -14,7 +14,7 @@ from minertia.robot.formats.mjcf.compile import Compiled
 from minertia.robot.formats.mjcf.joints import drive_part
 from minertia.robot.formats.mjcf.lean import float_or
 from minertia.robot.formats.mjcf.read import MASSLESS, OFFSET, compiled, parse_mjcf, robot_of
-from minertia.robot.formats.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, unphysical
+from minertia.robot.formats.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, spring_rest, unphysical
 from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import ANGLE_TOLERANCE
 from minertia.robot.formats.writing import XmlEdit
@@ -168,7 +168,7 @@ class _MjcfEdit:
             changed = [s for s in EFFECTS if _moved(new.get(s, 0.0), before.get(s, 0.0))]
             if _moved(new.get("FVC", 0.0), before.get("FVC", 0.0)):
                 changed = [*changed, *(["FV"] if "FV" not in changed else [])]  # one polynomial holds both
-            rests = [robot.effect_constants(j, "KS")["rest"] for robot in (self.robot, self.old)]
+            rests = [_rest(robot, j) for robot in (self.robot, self.old)]
             if new.get("KS") and _moved(*rests) and "KS" not in changed:
                 changed.append("KS")
             far = self._far_spring(j)
@@ -236,6 +236,12 @@ class _MjcfEdit:
                 "<replicate>, or lies between two joints of one body), so its parameters cannot be changed there"
             )
         return node
+
+
+def _rest(robot: Robot, j: int) -> float:
+    """Rest position of the spring of a joint, with its constant effort [rad or m]."""
+    own, rest = robot.effects[j], robot.effect_constants(j, "KS")["rest"]
+    return spring_rest(rest, own["KS"], own.get("OFF", 0.0)) if own.get("KS") else rest
 
 
 def _moved(new: float, before: float) -> bool:

@@ -26,6 +26,7 @@ from minertia.robot.formats.mjcf.joints import (
     remarks,
 )
 from minertia.robot.formats.mjcf.lean import lean_document
+from minertia.robot.formats.mjcf.values import spring_rest
 from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import (
     LENGTH_TOLERANCE,
@@ -67,6 +68,14 @@ def robot_of(compiled: Compiled, options: ReadOptions) -> Robot:
     """Convert a compiled model to a robot."""
     own = replace(options, snap=0.0) if EXACT in compiled.lean.numbers else options
     return _ModelReading(compiled, own).robot()
+
+
+def _with_offset(joint: JointSpec, offset: float) -> JointSpec:
+    """Joint with a constant effort, which is taken out of the rest position of its spring, if it has one."""
+    own = {**joint.effects, "OFF": offset}
+    stiffness, spring = own.get("KS"), joint.constants.get("KS", {})
+    constants = {"KS": {"rest": spring_rest(spring["rest"], stiffness, -offset)}} if stiffness and spring else {}
+    return replace(joint, effects=own, constants={**joint.constants, **constants})
 
 
 def _is_passive(spec: JointSpec, driven: set[str]) -> bool | None:
@@ -340,7 +349,7 @@ class _ModelReading:
         offsets, order = (self._numbers(name, len(moving)) for name in (OFFSET, ORDER))
         for k, value in zip(moving, offsets, strict=False):
             if value:
-                self.joints[k] = replace(self.joints[k], effects={**self.joints[k].effects, "OFF": value})
+                self.joints[k] = _with_offset(self.joints[k], value)
         if order:
             if sorted(order) != list(range(len(moving))):
                 self._fail(f"the numeric '{ORDER}' is not a permutation of the joints")

@@ -15,7 +15,7 @@ from minertia.robot.inertia import Ten, impossible, to_com
 
 TINY = 2e-15  # kg and kg m2: MuJoCo refuses moving bodies with 1e-15 or less; the reader takes this for no mass
 EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss", "KS": "stiffness"}  # attributes of a joint
-HELD = (*EFFECTS, "FVC", "OFF")  # what a file holds: FVC in a polynomial of damping, OFF in <custom> and a far spring
+HELD = (*EFFECTS, "FVC", "OFF")  # what a file holds: FVC in a polynomial of damping, OFF in <custom> and a spring
 AT_MOTOR = tuple(s for s in HELD if not BY_SYMBOL[s].is_at_link)  # of these, on the motor's side of an elastic joint
 FAR = 1e9  # rad or m: a spring at rest there, so soft that it pulls with the offset, is constant on any motion
 ROUNDING = 1e-12  # part of the inertia about the frame origin that may be lost about the centre of mass
@@ -24,6 +24,11 @@ ROUNDING = 1e-12  # part of the inertia about the frame origin that may be lost 
 def far_rest(offset: float) -> float:
     """Rest position of the spring that represents a constant effort [rad or m]; its stiffness is |offset| / FAR."""
     return math.copysign(FAR, -offset)
+
+
+def spring_rest(rest: float, stiffness: float, offset: float) -> float:
+    """Rest position of a spring that also represents a constant effort: KS (q - rest) + OFF = KS (q - this)."""
+    return rest - offset / stiffness
 
 
 def quaternion(R: ArrayLike) -> tuple[float, float, float, float]:

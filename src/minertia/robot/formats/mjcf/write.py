@@ -22,6 +22,7 @@ from minertia.robot.formats.mjcf.values import (
     inertial,
     is_massless,
     pose_attributes,
+    spring_rest,
     unphysical,
 )
 from minertia.robot.formats.writing import has_exact_angles, load_original, unheld_effects, unheld_motors
@@ -179,10 +180,9 @@ class _Document:
 
     def _spring(self, j: int) -> dict[str, str]:
         """Attributes of the joint's own spring, or else of one that represents its constant effort."""
-        stiffness = self.robot.effects[j].get("KS", 0.0)
+        stiffness, offset = self.robot.effects[j].get("KS", 0.0), float(self.offsets[j])
         if stiffness:
-            return {"springref": written(self.robot.effect_constants(j, "KS")["rest"])}
-        offset = float(self.offsets[j])
+            return {"springref": written(spring_rest(self.robot.effect_constants(j, "KS")["rest"], stiffness, offset))}
         return {} if not offset else {"stiffness": written(abs(offset) / FAR), "springref": written(far_rest(offset))}
 
     def _motors(self) -> list[Element]:
@@ -322,13 +322,6 @@ def _unexpressed(robot: Robot, *, whole: bool = True) -> list[Note]:
     whole: whether a new file is written, which can represent more than an edited file of the user.
     """
     notes = [*_drives(robot, whole)]
-    for j, joint in enumerate(robot.joints):
-        if robot.effects[j].get("OFF") and robot.effects[j].get("KS"):
-            text = (
-                f"its offset of {robot.effects[j]['OFF']:.4g} is written to <custom>, because MuJoCo ignores "
-                "an offset at a joint with a spring"
-            )
-            notes.append(Note("warning", f"joint '{joint.name}'", text))
     for cut in robot.cuts if whole else ():
         if cut.kind not in CUTS:
             text = (
