@@ -1,7 +1,7 @@
 """Friction models of servos, M1 to M6, fitted one after the other and chosen by runs left out.
 
-The names are those of BAM (Duclusaud et al.).  Each model starts from the optimum of a simpler one, and is kept only
-if runs with other loads and other gains, which were not fitted, gain from it.
+The names are those of BAM (Duclusaud et al.), but for backlash.  Each model starts from the optimum of a simpler one,
+and is kept only if runs with other loads and other gains, which were not fitted, gain from it.
 """
 
 from __future__ import annotations
