@@ -49,7 +49,7 @@ from minertia.robot.robot import Note
 
 STATED = 0.05  # part of the voltage by which a stated one may differ from the logged one
 PLAIN = next(iter(MODELS))
-TOO_NARROW = "the 95 % intervals are somewhat narrow: they held 91 % of the true values of fourteen simulated servos"
+TOO_NARROW = "the 95 % intervals are somewhat narrow: they held 93 % of the true values of fourteen simulated servos"
 
 
 @dataclass(frozen=True)
