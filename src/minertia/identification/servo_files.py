@@ -64,7 +64,7 @@ def to_newton(result: ChosenServo) -> dict[str, float]:
 
 def to_bam(result: ChosenServo) -> dict[str, Any]:
     """Parameters of BAM's model: of the one that was chosen, or of the best that BAM can hold (m1 to m5)."""
-    held = [fit for fit in result.compared if not MODELS[fit.name].is_quadratic]
+    held = [fit for fit in result.compared if not (MODELS[fit.name].is_quadratic or MODELS[fit.name].has_play)]
     best = result.best if result.best.name in [fit.name for fit in held] else chosen_model(held)
     x = best.values
     kt = x["KD1"] / x["KP1"]

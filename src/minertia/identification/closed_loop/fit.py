@@ -67,6 +67,7 @@ class _Rolled:
     steep: list[Simulated] = field(repr=False)  # the motions with derivatives, of longer steps
     slopes: list[list[GroupSlopes]] = field(default_factory=list)  # of each log
     R: Array | None = None  # triangle of all unknowns
+    independent: list[int] | None = None  # unknowns whose columns of it are linearly independent
 
     @property
     def cost(self) -> float:
@@ -185,8 +186,8 @@ class _OutputError:
     def _shifted(self, point: _Rolled, finer: _Rolled) -> Array:
         """Distance by which the residuals of finer steps, and nothing else, move the values of a point."""
         rest = [b - a for a, b in zip(point.rest, finer.rest, strict=True)]
-        R = self._triangle(replace(point, theta=np.zeros(self.total), rest=rest, R=None))
-        kept = independent_columns(R[:-1, :-1], TOGETHER)
+        only = replace(point, theta=np.zeros(self.total), rest=rest, R=None, independent=None)
+        R, kept = self._triangle(only), self._independent(only)
         found = np.zeros(self.total)
         found[kept] = np.abs(np.linalg.lstsq(R[:, kept], R[:, -1], rcond=None)[0])
         return found
@@ -326,6 +327,12 @@ class _OutputError:
             point.R = triangle(np.concatenate(parts))
         return point.R
 
+    def _independent(self, point: _Rolled) -> list[int]:
+        """Unknowns that the motion of a point distinguishes from those before them; steps that fail ask again."""
+        if point.independent is None:
+            point.independent = independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
+        return point.independent
+
     def _whole(self, point: _Rolled) -> Observation:
         """Gauss-Newton step at a point as an ordinary linear problem: rows S with right-hand side e + S theta."""
         pairs = []
@@ -339,7 +346,7 @@ class _OutputError:
     def _proposed(self, point: _Rolled, damping: float) -> tuple[Array, Array]:
         """Parameter values after the next step, and their standard deviations for white residuals."""
         whole = self._triangle(point)
-        kept = [k for k in independent_columns(whole[:-1, :-1], TOGETHER) if k not in self.held]
+        kept = [k for k in self._independent(point) if k not in self.held]
         others = [k for k in range(self.total) if k not in kept]
         columns = [whole[:, kept], (whole[:, -1] - whole[:, others] @ point.theta[others])[:, None]]
         R = triangle(np.concatenate(columns, axis=1))
@@ -412,7 +419,7 @@ class _OutputError:
         self.tell(WorkStep(what, max(done, 0.0)))
 
     def _finished(self, point: _Rolled, steps: tuple[int, ...], *, deviations: bool) -> LoopFit:
-        whole, kept = self._whole(point), independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
+        whole, kept = self._whole(point), self._independent(point)
         p = self.model.count
         at_bound = [k for k in kept if k < p and point.theta[k] <= self.lower[k]]
         known = point.theta.copy()
@@ -448,7 +455,7 @@ class _OutputError:
     def _inflation(self, point: _Rolled) -> Array:
         """Ratio of standard deviations to those for white residuals, by joint groups; 1 for initial states."""
         found = np.ones(self.total)
-        kept = set(independent_columns(self._triangle(point)[:-1, :-1], TOGETHER))
+        kept = set(self._independent(point))
         for g, group in enumerate(self.model.groups):
             own = self.model.layout.outputs_of(group.joints)
             seen = sorted({c for k, parts in enumerate(point.slopes) for c in self._places(k, parts[g])} & kept)

@@ -1,7 +1,7 @@
 """Friction models of servos, M1 to M6, fitted one after the other and chosen by runs left out.
 
-The names are those of BAM (Duclusaud et al.).  Each model starts from the optimum of a simpler one, and is kept only
-if runs with other loads and other gains, which were not fitted, gain from it.
+The names are those of BAM (Duclusaud et al.), but for backlash.  Each model starts from the optimum of a simpler one,
+and is kept only if runs with other loads and other gains, which were not fitted, gain from it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ COMPARED = 1e-3  # of its sum of squares that its last iteration may save: model
 FINISHED = 1e-4  # the same of the last fit: a tenth of a deviation of a dozen values, by a thousand independent rows
 WARMER = 3.0  # K between runs from which a motor's temperature shows: sensors read whole degrees
 EVERY = 3  # runs of which one counts in the first iterations
-FIRST_STEPS = 5  # iterations from each of several starts
+FIRST_STEPS = 10  # iterations from each of several starts, of which the first may all be too long
+FAST_FOR = 0.05  # s over which the highest speed of a joint is taken
 VELOCITIES = (0.1, 0.15, 0.3)  # rad/s at which Stribeck friction is tried; half its height is at 0.83 of them
 FIRST = {"IA": 0.01, "FV": 0.05, "FC": 0.1, "FCL": 0.1, "FS": 0.02, "FSL": 0.2, "CURVE": 0.5, "START": 0.01,
          "SAG": 0.1, "PLAY": 0.01}  # fmt: skip
@@ -161,9 +162,15 @@ def _starts(runs: ServoRuns, name: str, before: ServoFit | None) -> Iterator[tup
 
 def _first(model: ServoModel, logs: Sequence[LoopLog], scale: float) -> Array:
     """Initial values for an effort of a volt; the speed of the target is the highest speed of the joint."""
-    fastest = max(float(np.percentile(np.abs(np.diff(log.q[:, 0])) / log.period, 98)) for log in logs)
+    fastest = max(_fastest(log) for log in logs)
     own = {"KP1": scale, "KD1": STALL * scale, "SPEED1": fastest, "delay": 0.01, "ZERO1": 0.0}
     return np.array([own.get(name, FIRST.get(name[:-1], 0.0)) for name in model.names])
+
+
+def _fastest(log: LoopLog) -> float:
+    """Highest speed of a joint, but for 2 % of the rows [rad/s]; rows may be more frequent than new positions."""
+    rows = max(1, round(FAST_FOR / log.period))
+    return float(np.percentile(np.abs(log.q[rows:, 0] - log.q[:-rows, 0]), 98) / (rows * log.period))
 
 
 def _from(model: ServoModel, before: ServoFit) -> Array:

@@ -214,8 +214,7 @@ class Residue:
     def add(self, X: Array, e: Array) -> None:
         """Add a segment: weighted columns (N, efforts, unknowns) and residuals (N, efforts)."""
         kinds = self.kinds
-        shown = [[c for c in own if X[:, j, c].any()] for j, own in enumerate(self.shown)]
-        columns = [(own, np.ascontiguousarray(X[:, j, own].T)) for j, own in enumerate(shown)]
+        columns = [_filled(own, np.ascontiguousarray(X[:, j, own].T)) for j, own in enumerate(self.shown)]
         self.segments.append((columns, np.ascontiguousarray(e.T)))
         mean = expected(kinds, len(X))
         self.whole += kinds.banded(mean).T
@@ -353,6 +352,12 @@ def memory_length(kinds: Kinds, powers: Array) -> int:
     shape = powers @ kinds.memory
     faded = np.flatnonzero(shape < FADED * max(float(shape[0]), 1e-300))
     return max(1, int(faded[0]) if len(faded) else len(shape))
+
+
+def _filled(own: list[int], rows: Array) -> tuple[list[int], Array]:
+    """Unknowns and their columns, given as rows, without those that are zero in this segment."""
+    places = np.flatnonzero(rows.any(axis=1))
+    return (own, rows) if len(places) == len(own) else ([own[k] for k in places], rows[places])
 
 
 def _squares(A: Array, seen: NDArray[np.complex128]) -> Array:
