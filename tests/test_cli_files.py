@@ -21,7 +21,7 @@ from minertia.io.errors import MissingExtra
 from minertia.report.folders import write_identification
 from minertia.robot.files import read_robot, write_robot
 from minertia.simulation import rehearsal
-from tests import inside
+from tests import amount, inside
 from tests.arm import recorded_arm
 from tests.conftest import Run
 from tests.test_files import largest_file, tree
@@ -300,10 +300,10 @@ def test_what_a_command_is_given_is_never_replaced(
     command, inputs, places = READS[name]
     arm = Path(shutil.copytree(results, tmp_path / "arm"))
     monkeypatch.chdir(arm)
-    for given, place, kind in itertools.product(inputs, places, NAMED):
+    trials = [(given, place, kind) for given, place in itertools.product(inputs, places)
+              for kind in (NAMED[:2] if " " in place else NAMED)]  # fmt: skip
+    for given, place, kind in trials if amount.is_whole else trials[::3]:  # every input, place and way
         option, _, file = place.partition(" ")
-        if file and kind not in ("soft", "hard"):
-            continue
         out = named(arm / given, file or Path(given).name, kind, tmp_path / "out")
         before = tree(tmp_path)
         line = (*command, *((option,) if option else ()), out.parent if file else out, "--force")

@@ -70,7 +70,7 @@ def test_selftest_fails_when_the_code_is_wrong(tmp_path):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_sanitizers_are_quiet(tmp_path, compiler):
-    for robot in (robots.planar2r(), random_robot(4, tree=True)):
+    for robot in (robots.planar2r(), random_robot(4, n=4, tree=True)):
         folder = tmp_path / robot.name
         programs = ("inverse_dynamics", "background", "synchronous", "forward_dynamics", "base_regressor_entries")
         generate(robot, folder, programs=programs, model=CodeModel("base"), arithmetic=Arithmetic(sincos="own"))

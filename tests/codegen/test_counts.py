@@ -135,7 +135,12 @@ ARMS = {
 }
 
 
-@pytest.mark.parametrize("name", ARMS)
+MORE = ("random 1", "random 2", "stanford usual")
+
+
+@pytest.mark.parametrize(
+    "name", [*(n for n in ARMS if n not in MORE), *(pytest.param(n, marks=pytest.mark.slow) for n in MORE)]
+)
 @pytest.mark.parametrize("model", [CodeModel(), CodeModel("standard"), CodeModel(formulation="mlc")], ids=str)
 def test_a_second_counter_finds_the_same(name, model, tmp_path):
     """Counts of the product against those of Python's parser on the same C, sines and cosines included."""

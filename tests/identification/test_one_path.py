@@ -189,3 +189,14 @@ def test_smooth_friction_where_none_is_clearer():
     assert {"FCT1", "FCT2"} <= set(smooth) and not {"FC1", "FC2"} & set(smooth)
     known = mi.build_problem(mi.Campaign(robot, [log], fix={"FC1": 1.0})).names
     assert {"FC1", "FCT2"} <= set(known) and "FCT1" not in known
+
+
+def test_a_joint_that_never_turns_back_keeps_sharp_friction():
+    """There friction and an offset look alike; a start from rest would make smooth friction an offset."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    rng, motion = np.random.default_rng(1), fourier_motion(robot, 300, 1, duration=6.0)
+    onward = np.array([1.1 * np.abs(motion.qd[:, 0]).max(), 0.0])  # rad/s, of the first joint
+    q, qd = motion.q + onward * motion.t[:, None], motion.qd + onward
+    tau = np.asarray(mi.inverse_dynamics(robot, q, qd, motion.qdd)) + np.sign(qd)
+    found = mi.build_problem(mi.Campaign(robot, [noisy(replace(motion, q=q, qd=qd, tau=tau), rng, 0.3)])).names
+    assert {"FC1", "FCT2"} <= set(found) and "FCT1" not in found

@@ -271,6 +271,7 @@ class _Selection:
             if "@" in name:
                 self.places.setdefault(name.partition("@")[0], []).append(k)
         self.rows = problem.samples * len(problem.row_names) / max(memory, 1.0)
+        self.hidden = [k for step in LADDER for j in self.robot.driven for k in self._hidden(step, j)]
         self.tried: list[Tried] = []
         self.gains: dict[Step, float] = {}
 
@@ -299,6 +300,7 @@ class _Selection:
     def _everything(self) -> Array:
         """All columns, with one value of each constant: the last."""
         use = np.ones(self.problem.count, bool)
+        use[self.hidden] = False
         for step in LADDER:
             for j in self.robot.driven:
                 use[self._places(step, j)[:-1]] = False
@@ -309,6 +311,22 @@ class _Selection:
     def _places(self, step: Step, j: int) -> list[int]:
         """Columns of a step at a joint, one for each value of its constant."""
         return self.places.get(f"{step.symbol}{j + 1}", [])
+
+    def _hidden(self, step: Step, j: int) -> list[int]:
+        """Columns of smooth friction at a joint that does not turn back, no longer candidates.
+
+        There friction and an offset look alike, and only starts and stops would decide between them.  A joint turns
+        back if one row or more, of those that count, is of the other direction.
+        """
+        pair = [self.index[name] for name in (f"{step.replaces}{j + 1}", f"OFF{j + 1}") if name in self.index]
+        if not step.replaces or len(pair) < 2:
+            return []
+        products = self.likelihood.normal[:, pair][:, :, pair].sum(axis=0)
+        size = float(np.sqrt(products[0, 0] * products[1, 1]))
+        other = 0.5 * (size - abs(float(products[0, 1]))) / max(size, 1e-300)  # part of the rows
+        if other * self.problem.samples >= self.likelihood.memory:
+            return []
+        return self.places.pop(f"{step.symbol}{j + 1}", [])
 
     def _replaced(self, step: Step, j: int) -> list[int]:
         return [k for k in (self.index.get(f"{step.replaces}{j + 1}"),) if k is not None and step.replaces]
