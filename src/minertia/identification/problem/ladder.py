@@ -64,15 +64,6 @@ class Step:
     constant: str = ""
     replaces: str = ""
 
-    @property
-    def tie(self) -> float:
-        """Fall of the likelihood up to which it is removed.
-
-        Smooth friction has as many unknowns as the friction that it replaces, and no jump whose direction is that of
-        noise where a joint rests: if they predict alike, it stays.
-        """
-        return -TIE if self.replaces else TIE
-
 
 LADDER = (
     Step("smooth_coulomb", "FCT", "width", replaces="FC"),
@@ -271,7 +262,6 @@ class _Selection:
             if "@" in name:
                 self.places.setdefault(name.partition("@")[0], []).append(k)
         self.rows = problem.samples * len(problem.row_names) / max(memory, 1.0)
-        self.hidden = [k for step in LADDER for j in self.robot.driven for k in self._hidden(step, j)]
         self.tried: list[Tried] = []
         self.gains: dict[Step, float] = {}
 
@@ -300,7 +290,6 @@ class _Selection:
     def _everything(self) -> Array:
         """All columns, with one value of each constant: the last."""
         use = np.ones(self.problem.count, bool)
-        use[self.hidden] = False
         for step in LADDER:
             for j in self.robot.driven:
                 use[self._places(step, j)[:-1]] = False
@@ -312,21 +301,24 @@ class _Selection:
         """Columns of a step at a joint, one for each value of its constant."""
         return self.places.get(f"{step.symbol}{j + 1}", [])
 
-    def _hidden(self, step: Step, j: int) -> list[int]:
-        """Columns of smooth friction at a joint that does not turn back, no longer candidates.
+    def _tie(self, step: Step, joints: Sequence[int]) -> float:
+        """Fall of the likelihood up to which a step is removed from joints.
 
-        There friction and an offset look alike, and only starts and stops would decide between them.  A joint turns
-        back if one row or more, of those that count, is of the other direction.
+        Smooth friction has as many unknowns as the friction that it replaces, and no jump whose direction is that of
+        noise where a joint rests: if they predict alike, it stays.  But not at a joint that does not turn back, where
+        friction and an offset look alike, and only starts and stops would decide between them.
         """
+        return -TIE if step.replaces and all(self._turns_back(step, j) for j in joints) else TIE
+
+    def _turns_back(self, step: Step, j: int) -> bool:
+        """Whether one row or more, of those that count, is of the other direction of a joint."""
         pair = [self.index[name] for name in (f"{step.replaces}{j + 1}", f"OFF{j + 1}") if name in self.index]
-        if not step.replaces or len(pair) < 2:
-            return []
+        if len(pair) < 2:
+            return True
         products = self.likelihood.normal[:, pair][:, :, pair].sum(axis=0)
         size = float(np.sqrt(products[0, 0] * products[1, 1]))
         other = 0.5 * (size - abs(float(products[0, 1]))) / max(size, 1e-300)  # part of the rows
-        if other * self.problem.samples >= self.likelihood.memory:
-            return []
-        return self.places.pop(f"{step.symbol}{j + 1}", [])
+        return bool(other * self.problem.samples >= self.likelihood.memory)
 
     def _replaced(self, step: Step, j: int) -> list[int]:
         return [k for k in (self.index.get(f"{step.replaces}{j + 1}"),) if k is not None and step.replaces]
@@ -341,7 +333,7 @@ class _Selection:
                     continue
                 trials = [self._with_only(options, k) for k in options]
                 likely = np.array([self.likelihood.likelihood(use, self.found) for use in trials])
-                likely[: len(options) - len(self._places(step, j))] += step.tie
+                likely[: len(options) - len(self._places(step, j))] += min(self._tie(step, (j,)), 0.0)
                 best = trials[int(np.argmax(likely))]
                 changed |= not np.array_equal(best, self.use)
                 self.use = best
@@ -374,7 +366,7 @@ class _Selection:
         loss = self.found.likelihood - other.likelihood
         where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
         self.gains[step] = self._gain(loss)
-        if loss > step.tie:
+        if loss > self._tie(step, joints):
             return
         self.tried.append(Tried("effects", f"{step.word} at {where}", self._gain(loss), False, ALIKE))
         self.use, self.found = use, other
@@ -385,14 +377,14 @@ class _Selection:
         All joints of a kind together may cost no more than one kind does: many small effects are not nothing.
         """
         for step in LADDER[::-1]:
-            left, found = step.tie, self.found
+            left, found = TIE, self.found
             losses = {j: self._loss(step, j) for j in self._joints(step)}
             for j in sorted(losses, key=lambda j: losses[j]):
                 use = self._without(step, (j,))
                 loss = losses[j] if self.found is found else self._loss(step, j)
                 (k,) = [k for k in self._places(step, j) if self.use[k]]
                 wrong = self._implausible(step, j, k)
-                if loss > left and not wrong:
+                if loss > min(left, self._tie(step, (j,))) and not wrong:
                     continue
                 left -= max(loss, 0.0)
                 reason = wrong or ALIKE
