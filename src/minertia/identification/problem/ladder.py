@@ -45,7 +45,7 @@ FRACTIONS = {  # of the highest speed of a joint, of its range for a displacemen
     "velocity": (0.01, 0.03, 0.1),
     "displacement": (0.001, 0.003, 0.01, 0.03),
 }
-ALIKE = "the simpler model predicts alike"
+ALIKE, SHARPER = "the simpler model predicts alike", "friction that jumps at rest predicts better"
 POWER = "it adds power to the motion at high speeds"
 STATIC = "friction at rest would be more than twice that of sliding"
 SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
@@ -250,6 +250,11 @@ def climbed(problem: Observation, reach: Array, groups: Groups, memory: float) -
     return _Selection(problem, reach, groups, memory).run()
 
 
+def _reason(step: Step, loss: float) -> str:
+    """Why a step was removed that cost so much of the likelihood."""
+    return SHARPER if step.replaces and loss < 0 else ALIKE
+
+
 class _Selection:
     """State of the selection: the columns in use, and the posterior of their parameters."""
 
@@ -368,7 +373,7 @@ class _Selection:
         self.gains[step] = self._gain(loss)
         if loss > self._tie(step, joints):
             return
-        self.tried.append(Tried("effects", f"{step.word} at {where}", self._gain(loss), False, ALIKE))
+        self.tried.append(Tried("effects", f"{step.word} at {where}", self._gain(loss), False, _reason(step, loss)))
         self.use, self.found = use, other
 
     def _remove_single(self) -> None:
@@ -387,7 +392,7 @@ class _Selection:
                 if loss > min(left, self._tie(step, (j,))) and not wrong:
                     continue
                 left -= max(loss, 0.0)
-                reason = wrong or ALIKE
+                reason = wrong or _reason(step, loss)
                 name = self.robot.joints[j].name
                 self.tried.append(Tried("effects", f"{step.word} at {name}", self._gain(loss), False, reason))
                 self.use = use
