@@ -34,6 +34,7 @@ from minertia.robot.parameters import BIAS_SYMBOLS, LINK_SYMBOLS, full_name
 from minertia.robot.targets import TARGETS, ExportTarget
 
 LINK_ERROR = 0.25  # of the shape of a link in a robot's file, as a logarithm; its mass may be wrong by any factor
+UNKNOWN_ERROR = 1.0  # of links without a prior
 HEAVIEST = 1.3  # mass of a link over that of the file, unless the logs contradict it
 ROUNDS, FASTER, SETTLED = 8, 3.0, 0.01  # of the search for masses: most fits, power of a step, last change
 STAND_INS = ("FV", "FC")  # for friction of any other kind
@@ -201,10 +202,11 @@ def _estimator(problem: EffortRows, prior: Mapping[str, float] | None, limits: M
     The links are assumed to be accurate to `LINK_ERROR`, in the entropic divergence of pseudo-inertias, which does
     not depend on the frame.  In this divergence a body that is heavier as a whole is nearer than one whose mass has
     moved.  For small errors the divergence is half of a squared distance, which has the weight 1 / LINK_ERROR^2
-    relative to squared residuals of unit size.
+    relative to squared residuals of unit size.  Without a prior, `UNKNOWN_ERROR` is that of usual bodies.
     """
     rows = problem.observation.samples * len(problem.observation.row_names)
-    return Physical(prior=prior, kind="entropic", weight=1 / (rows * LINK_ERROR**2), heaviest=limits)
+    error = UNKNOWN_ERROR if prior is None else LINK_ERROR
+    return Physical(prior=prior, kind="entropic", weight=1 / (rows * error**2), heaviest=limits)
 
 
 def _prior(campaign: Campaign) -> dict[str, float] | None:
