@@ -92,7 +92,9 @@ def _fitted(problem: EffortRows, target: ExportTarget, asked: Asked, fits: Seque
     limits = {link_number(n): HEAVIEST * m for n, m in (prior or {}).items() if symbol_of(n) == "M" and m > 0}
     try:
         built = _built(problem, *asked)
-        if prior is None or not fits:
+        if prior is None:
+            fit = solve_efforts(built, _estimator(built, None, {}))
+        elif not fits:
             fit = _rescaled(built, prior, limits)
         else:
             near = prior | {name: v for name, v in fits[0].standard.items() if symbol_of(name) in LINK_SYMBOLS}
@@ -104,17 +106,17 @@ def _fitted(problem: EffortRows, target: ExportTarget, asked: Asked, fits: Seque
     return _TargetFit(target, asked, built, fit.standard) if fit.standard else None
 
 
-def _rescaled(problem: EffortRows, prior: Mapping[str, float] | None, limits: Mapping[int, float]) -> Estimate:
+def _rescaled(problem: EffortRows, prior: Mapping[str, float], limits: Mapping[int, float]) -> Estimate:
     """Fit near links of the shape in the robot file, each with the mass that makes it nearest.
 
-    Half of the divergence from a link of the file times s is least at s = tr(P0^-1 P) / 4, at which the next fit
-    starts (majorisation by the tangent of a concave function, so that no round is worse); the steps are prolonged.
+    The divergence from a link of the file times s is least at s = tr(P0^-1 P) / 4.  So the next fit is near the link
+    times s; steps to there are small, so they are made longer (`FASTER`).
     """
     links = {link_number(name) for name in problem.linear.standard if symbol_of(name) == "M"}
     scales = dict.fromkeys(links & set(limits), 1.0)
     for _ in range(ROUNDS):
         fit = solve_efforts(problem, _estimator(problem, _times(prior, scales), limits))
-        if prior is None or not fit.standard or not scales:
+        if not fit.standard or not scales:
             break
         found = _nearest_scales(problem, prior, fit.standard, scales)
         steps = {link: FASTER * np.log(found[link] / scales[link]) for link in scales}
@@ -124,10 +126,8 @@ def _rescaled(problem: EffortRows, prior: Mapping[str, float] | None, limits: Ma
     return fit
 
 
-def _times(prior: Mapping[str, float] | None, scales: Mapping[int, float]) -> dict[str, float] | None:
+def _times(prior: Mapping[str, float], scales: Mapping[int, float]) -> dict[str, float]:
     """Prior with the ten parameters of each link times its scale."""
-    if prior is None:
-        return None
     return {n: v * (scales.get(link_number(n), 1.0) if symbol_of(n) in LINK_SYMBOLS else 1.0) for n, v in prior.items()}
 
 
