@@ -130,19 +130,14 @@ class Weighted:
 
 
 def spread(
-    problem: Observation,
-    beta: Array,
-    sigma: Array,
-    known: Array | None = None,
-    error: Array | None = None,
-    values: int | None = None,
+    problem: Observation, beta: Array, sigma: Array, known: Array | None = None, values: int | None = None
 ) -> Spread:
     """Standard deviations under correlated residuals, relative to white noise (theory page, equation 27).
 
-    The arguments are those of `residue_of`.
+    The arguments are those of `residue_of`; errors of the prior knowledge are independent.
     """
     with one_thread():
-        return spread_by(residue_of(problem, beta, sigma, known, error, values), problem.samples)
+        return spread_by(residue_of(problem, beta, sigma, known, values=values), problem.samples)
 
 
 def residue_of(
