@@ -369,11 +369,16 @@ def test_planted_masses_are_kept_where_the_logs_show_them(run, tmp_path, factors
     logs = (tmp_path / "run1.csv", "--validate", tmp_path / "run2.csv", "--effects", "rotor,viscous,coulomb")
     code, _, err = run("identify", tmp_path / "arm.urdf", *logs, "--out", tmp_path / "result")
     assert code == 0, err
-    export = exports_of(tmp_path / "result")["mjcf"]
-    found = np.array([m["mass"] for m in export["masses"]])
-    assert found[1:3] == pytest.approx(masses[1:3], rel=0.08)
-    assert heaviest(export) < 1.31
-    assert export["left"][0]["file"]["relative"] < 1.02 * export["left"][0]["model"]["relative"]
+    files = exports_of(tmp_path / "result")
+    for target, export in files.items():  # those without rotors, too
+        found = np.array([m["mass"] for m in export["masses"]])
+        assert found[1:3] == pytest.approx(masses[1:3], rel=0.08), target
+        assert heaviest(export) < 1.31, target
+    (left,) = files["mjcf"]["left"]
+    assert left["file"]["relative"] < 1.02 * left["model"]["relative"]
+    friction = [f"{s}{j}" for s in ("FV", "FC") for j in range(1, 7)]
+    one = mi.Campaign(tmp_path / "arm.urdf", [logs[0]], [logs[2]], effects=friction, estimator="physical")
+    assert files["urdf"]["left"][0]["file"]["relative"] < WITHIN * mi.identify(one).validation[0].relative
 
 
 WITHIN = 1.15  # of what the best physically consistent fit with a target's effects leaves of unseen logs

@@ -92,18 +92,36 @@ def _fitted(problem: EffortRows, target: ExportTarget, asked: Asked, fits: Seque
     limits = {link_number(n): HEAVIEST * m for n, m in (prior or {}).items() if symbol_of(n) == "M" and m > 0}
     try:
         built = _built(problem, *asked)
-        if prior is None:
+        if fits:
+            fit = solve_efforts(built, _near_first(built, target, fits[0], prior, limits))
+        elif prior is None:
             fit = solve_efforts(built, _estimator(built, None, {}))
-        elif not fits:
-            fit = _rescaled(built, prior, limits)
         else:
-            near = prior | {name: v for name, v in fits[0].standard.items() if symbol_of(name) in LINK_SYMBOLS}
-            near = near if "IA" in target.held else _with_discs(near, fits[0])
-            limits = {link: max(mass, near[full_name("M", link)]) for link, mass in limits.items()}
-            fit = solve_efforts(built, _estimator(built, near, limits))
+            fit = _rescaled(built, prior, limits)
     except MinertiaError:
         return None
     return _TargetFit(target, asked, built, fit.standard) if fit.standard else None
+
+
+def _near_first(
+    problem: EffortRows,
+    target: ExportTarget,
+    first: _TargetFit,
+    prior: Mapping[str, float] | None,
+    limits: Mapping[int, float],
+) -> Physical:
+    """Estimator near the links of the first fit, with the masses of those that turn.
+
+    A poorer target lacks effects, such as rotors, which would be mistaken for masses.  The effort of a joint that
+    turns shows first moments and inertias, which can replace these effects at any mass; that of a slide shows the
+    mass itself.
+    """
+    links = (prior or {}) | {name: v for name, v in first.standard.items() if symbol_of(name) in LINK_SYMBOLS}
+    near = links if "IA" in target.held else _with_discs(links, first)
+    turning = [j + 1 for j, joint in enumerate(problem.linear.robot.joints) if joint.kind == "revolute"]
+    held = {name: links[name] for link in turning if (name := full_name("M", link)) in first.standard}
+    most = {link: max(mass, near[full_name("M", link)]) for link, mass in limits.items()}
+    return replace(_estimator(problem, near, most), fixed=held)
 
 
 def _rescaled(problem: EffortRows, prior: Mapping[str, float], limits: Mapping[int, float]) -> Estimate:

@@ -172,8 +172,8 @@ class PhysicalSpace:
 
     @cached_property
     def bounded(self) -> list[int]:
-        """Links with a box constraint on the centre of mass; known links need none."""
-        known = {link_number(name) for name in self.fixed if symbol_of(name) in ("MX", "MY", "MZ", "M")}
+        """Links with a box constraint on the centre of mass; those with known first moments need none."""
+        known = {link_number(name) for name in self.fixed if symbol_of(name) in ("MX", "MY", "MZ")}
         return [link for link in self.links if link in self.extents and link not in known]
 
     def deviating(self, likely: PriorDeviations, problem: Observation) -> PhysicalSpace:
