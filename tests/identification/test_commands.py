@@ -10,6 +10,7 @@ import pytest
 
 import minertia
 from minertia import read_robot
+from minertia.codegen.rollout.commands import HeldCommand
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
@@ -19,7 +20,7 @@ from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
 from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
-from minertia.identification.closed_loop.logs import LoopLog, made_log
+from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.closed_loop.simulate import simulated
@@ -171,6 +172,38 @@ def test_a_delay_between_two_rows_is_found() -> None:
     fit = output_error(loop_model(planted, 0.005), [made_log(planted, "log", recorded(planted))])
     k = fit.model.names.index("delay")
     assert fit.theta[k] == pytest.approx(0.0075, abs=max(4 * fit.deviation[k], 1e-4)) and fit.deviation[k] < 3e-4
+
+
+def test_commands_act_at_their_own_stamps() -> None:
+    """Stamps of 50 Hz that scatter by a tenth of a row: the log is resampled, its commands are not."""
+    planted, rng = Campaign(ARM.with_parameters(BODIES), command=Command(**GAINS)), np.random.default_rng(3)
+    rows = 20 * np.arange(150) + rng.integers(-2, 3, 150)  # ms
+    rows -= rows[0]
+    u = commands(rows / 1000, 1)
+    held = u[np.searchsorted(rows, np.arange(rows[-1] + 1), side="right") - 1]
+    plain = LoopLog("plant", None, 1e-3, 0 * held, held, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]
+    model = loop_model(planted, 0.02)
+    motion = simulated(model, theta_of(model), plain, 4, slopes=False)
+    assert motion is not None
+    log = loop_log(planted, Log(Recording(t=rows / 1000, q=motion.q[rows], channels={"command": u})))
+    assert len({round(step, 6) for step in np.diff(log.recording.t)}) == 1 and log.logged is not None
+    fit = output_error(model, [log])
+    assert fit.theta[model.names.index("delay")] == pytest.approx(0.0075, abs=1e-4)
+    later, first = log.part(40, 150), 40 * log.period
+    assert later.given.u[0] == pytest.approx(u[np.searchsorted(rows / 1000, first, side="right") - 1])
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_means_of_commands_are_those_between_their_stamps(linear: bool) -> None:
+    t, u = np.array([0.0, 0.9, 2.3, 2.4, 4.0]), np.array([[1.0], [3.0], [-1.0], [2.0], [0.5]])
+    held, edges = HeldCommand(u, t, linear), np.array([-0.5, 0.4, 1.1, 2.35, 3.2, 4.7])
+    mean, slope = held.means(edges)
+    fine = np.linspace(edges[:-1], edges[1:], 20001).T
+    last = np.clip(np.searchsorted(t, fine, side="right") - 1, 0, None)
+    wanted = np.interp(fine, t, u[:, 0]) if linear else u[last, 0]
+    assert mean[:, 0] == pytest.approx(wanted.mean(axis=1), abs=1e-3)
+    later = [held.means(edges - way)[0] for way in (1e-6, -1e-6)]
+    assert slope == pytest.approx((later[0] - later[1]) / 2e-6, abs=1e-5)
 
 
 def test_a_constant_command_shows_no_delay() -> None:

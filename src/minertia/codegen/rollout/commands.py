@@ -15,37 +15,42 @@ Follow = Callable[[Array, Array, Array, float, float, int], tuple[Array, Array, 
 
 
 class HeldCommand:
-    """Command interpolated between its rows, and its integral; constant beyond both ends of the log."""
+    """Command held, or interpolated, between the times at which it is given, and its integral; constant beyond them.
 
-    def __init__(self, u: Array, period: float, linear: bool) -> None:
-        self.u, self.period, self.linear = u, period, linear
-        area = period * (0.5 * (u[:-1] + u[1:]) if linear else u[:-1])
+    u (rows, n), t (rows,): commands, and when they are given [s].
+    """
+
+    def __init__(self, u: Array, t: Array, linear: bool) -> None:
+        self.u, self.t, self.linear = u, t, linear
+        self.widths = np.diff(t, append=t[-1] + 1.0)[:, None]
+        area = self.widths[:-1] * (0.5 * (u[:-1] + u[1:]) if linear else u[:-1])
         self.area = np.concatenate([np.zeros((1, u.shape[1])), np.cumsum(area, axis=0)])
 
-    def _cell(self, t: Array) -> tuple[NDArray[np.intp], Array]:
-        """Index of the row before each time, and the time elapsed since it [s], robust to rounding."""
-        position = t / self.period
-        k = np.clip(np.floor(position + 1e-9), 0, len(self.u) - 1).astype(int)
-        return k, (position - k)[:, None] * self.period
-
     def at(self, t: Array) -> Array:
-        """Command at the given times [s], counted from the first row."""
-        return self._told(*self._cell(t))[0]
+        """Command at the given times [s]."""
+        return self._told(t)[0]
 
-    def _told(self, k: NDArray[np.intp], past: Array) -> tuple[Array, Array]:
-        """Command some time after rows k, and its integral from the first row on."""
+    def _told(self, t: Array) -> tuple[Array, Array]:
+        """Command at times, and its integral from the first row on."""
+        k = row_before(self.t, t)
+        past = (t - self.t[k])[:, None]
         own = self.u[k]
         integral = self.area[k] + own * past
         if not self.linear:
             return own, integral
-        more, short = self.u[np.minimum(k + 1, len(self.u) - 1)] - own, np.clip(past, 0.0, self.period)
-        return own + short / self.period * more, integral + 0.5 * more * short**2 / self.period
+        more, gone = self.u[np.minimum(k + 1, len(self.u) - 1)] - own, np.clip(past / self.widths[k], 0.0, 1.0)
+        return own + gone * more, integral + 0.5 * more * self.widths[k] * gone**2
 
     def means(self, edges: Array) -> tuple[Array, Array]:
         """Mean command between neighbouring edges, and its derivative with respect to a common delay."""
         widths = np.diff(edges)[:, None]
-        told, integral = self._told(*self._cell(edges))
+        told, integral = self._told(edges)
         return np.diff(integral, axis=0) / widths, -np.diff(told, axis=0) / widths
+
+
+def row_before(t: Array, times: Array) -> NDArray[np.intp]:
+    """Row that was given last before each time, or at it, robust to rounding; the first one before all of them."""
+    return np.maximum(np.searchsorted(t, times + SAME, side="right") - 1, 0)
 
 
 class TargetCommand:
@@ -79,7 +84,7 @@ class TargetCommand:
 
     def followed(self, edges: Array) -> tuple[Array, Array, Array]:
         """Mean target between neighbouring edges [s], and its derivatives by a common delay and by its speed."""
-        k = np.clip(np.searchsorted(self.t, edges + SAME, side="right") - 1, 0, None)
+        k = row_before(self.t, edges)
         target, integral, slope = self._within((edges - self.t[k])[:, None], k)
         widths = np.diff(edges)[:, None]
         means, rates, slopes = (np.diff(x, axis=0) / widths for x in (

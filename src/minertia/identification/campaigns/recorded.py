@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from minertia.identification.audits.audit import audit
 from minertia.identification.audits.findings import Finding
 from minertia.identification.audits.values import without_misread
@@ -29,7 +31,7 @@ class RecordedLog:
     beginning: its first samples (all of a log in memory), with notes on the repairs of the log.  count: number of
     samples; span: first and last stamp [s].  findings: of its audit.  prints: fingerprints of the logged rows, by
     which rows shared with other logs are found; None without efforts.  given: of a log to be simulated, its samples
-    before they were resampled.
+    before they were resampled; None where they were not.
     """
 
     log: Log
@@ -72,13 +74,13 @@ def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> Re
         if not (campaign.sensors and campaign.rows != "all"):
             logged.efforts()
         _refuse_useless(campaign, log, logged, findings)
-    r, given = campaign.repairs, None
-    if simulated:
-        kept, _ = repaired_blocks(blocks, seen, stamps=r.stamps, resample=False, standstill=False)
-        given = _beginning(kept, ())
+    r, raw, given = campaign.repairs, blocks, None
     blocks, told = repaired_blocks(
-        blocks, seen, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not simulated
+        raw, seen, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not simulated
     )
+    if simulated:
+        kept, own = repaired_blocks(raw, seen, stamps=r.stamps, resample=False, standstill=False)
+        given = None if np.array_equal(own.t, told.t) else _beginning(kept, ())
     part = replace(_beginning(blocks, told.torn), notes=told.notes)
     if isinstance(blocks, list):
         blocks = [part]

@@ -122,7 +122,8 @@ def _springs_wanted(
     inertia = link_inertias(model, theta, logs[0])
     for j in range(campaign.robot.n):
         theta = placed(model, theta, inertia, j, inertia[j] * (2 * np.pi * STIFF) ** 2)
-    again = [made_log(replace(campaign, elastic=elastic), log.name, log.recording) for log in logs]
+    asked = replace(campaign, elastic=elastic)
+    again = [replace(made_log(asked, log.name, log.recording), logged=log.logged) for log in logs]
     found = probed(model, again, theta, fit.steps)
     if found is None:
         return {}

@@ -131,9 +131,10 @@ def _signals(q: Array, period: float, factor: int, cutoff: float, rate: float) -
 
 
 def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
+    told = log.given
     if log.supply is not None:
-        return TargetCommand(*log.given, first_speeds(model, [log])).followed(edges)[0]
-    return HeldCommand(log.u, log.period, model.command.hold == "linear").means(edges)[0]
+        return TargetCommand(told.u, told.t, first_speeds(model, [log])).followed(edges)[0]
+    return HeldCommand(told.u, told.t, model.command.hold == "linear").means(edges)[0]
 
 
 def first_speeds(model: ServoModel, logs: Sequence[LoopLog]) -> Array:

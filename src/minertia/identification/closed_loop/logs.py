@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,24 @@ WITHOUT_LOAD = 90  # percentile of the logged voltages that is that without load
 FEWEST = 20  # rows that can be fitted
 
 
+class GivenCommands(NamedTuple):
+    """Commands u (M, n) as they were given, and when (M,), counted from the first row of a log [s].
+
+    ud (M, n): commanded velocities, or None.
+    """
+
+    u: Array
+    t: Array
+    ud: Array | None
+
+    def later(self, time: float) -> GivenCommands:
+        """Commands counted from a later time on [s]; the first one is that which is held then."""
+        first = max(int(np.searchsorted(self.t, time, side="right")) - 1, 0)
+        return GivenCommands(
+            self.u[first:], np.asarray(self.t[first:] - time), None if self.ud is None else self.ud[first:]
+        )
+
+
 @dataclass(frozen=True)
 class LoopLog(PreparedLog):
     """Log of commands, as one block: sampling period, positions, commands and initial state.
@@ -39,8 +57,8 @@ class LoopLog(PreparedLog):
     first: first row that is fitted and evaluated.  carried: contribution of a known payload to the link
     parameters of a simulation, else None.  pushed: mask (N, n) of positions known to be under external
     contact, which are excluded from fits; None if a fit is to detect them.  supply: what drives the motors in
-    each row (N, n), of servos with the law "servo".  logged: commands of a servo as they
-    were given, at times that need not be those of rows; None: at the rows.
+    each row (N, n), of servos with the law "servo".  logged: commands as they were given, at times that
+    need not be those of rows; None: at the rows.
     """
 
     recording: Recording
@@ -56,12 +74,12 @@ class LoopLog(PreparedLog):
     pushed: NDArray[np.bool_] | None = None
     layout: SprungLayout | None = None
     supply: Supply | None = None
-    logged: tuple[Array, Array] | None = None
+    logged: GivenCommands | None = None
 
     @property
-    def given(self) -> tuple[Array, Array]:
-        """Commands (M, n), and when they were given (M,), counted from the first row [s]."""
-        return self.logged or (self.u, np.asarray(self.period * np.arange(len(self.u)), float))
+    def given(self) -> GivenCommands:
+        """Commands, and when they were given."""
+        return self.logged or GivenCommands(self.u, np.asarray(self.period * np.arange(len(self.u)), float), self.ud)
 
     @property
     def told(self) -> Array:
@@ -92,7 +110,7 @@ class LoopLog(PreparedLog):
             self, name=f"{self.name}, a part", q=self.q[rows], u=self.u[rows], ud=ud, q0=q0, v0=v0,
             recording=self.recording.select(rows), pushed=None if self.pushed is None else self.pushed[rows],
             supply=None if self.supply is None else rows_of(self.supply, rows),
-            logged=None if self.logged is None else _later(*self.logged, self.period * first),
+            logged=None if self.logged is None else self.logged.later(self.period * first),
         )  # fmt: skip
 
     def command(
@@ -111,23 +129,20 @@ class LoopLog(PreparedLog):
         speeds: at which the targets follow the commands [rad/s, m/s], of each joint; None: at once.  follow: what
         computes these targets.
         """
-        u = self.u[:, list(joints)]
-        h, count = self.period / steps, (len(u) - 1) * steps
+        told, own = self.given, list(joints)
+        u, h, count = told.u[:, own], self.period / steps, (len(self.u) - 1) * steps
         if self.supply is not None:
             known = np.zeros(len(joints)) if speeds is None else speeds
-            told, at = self.given
-            mean, slope, by_speed = follow(told[:, list(joints)], at, known, self.lead - delay, h, count)
-            return LoopCommand(mean, slope, u_s=by_speed, supply=rows_of(self.supply, np.s_[: len(u), list(joints)]))
+            mean, slope, by_speed = follow(u, told.t, known, self.lead - delay, h, count)
+            return LoopCommand(mean, slope, u_s=by_speed, supply=rows_of(self.supply, np.s_[: len(self.u), own]))
         edges = np.asarray(h * np.arange(count + 1) - delay + self.lead, float)
-        held = HeldCommand(u, self.period, linear)
-        mean, slope = held.means(edges)
+        mean, slope = HeldCommand(u, told.t, linear).means(edges)
         if not by_rate:
             return LoopCommand(mean, slope)
-        if self.ud is not None:
-            rate, rate_slope = HeldCommand(self.ud[:, list(joints)], self.period, linear).means(edges)
+        if told.ud is not None:
+            rate, rate_slope = HeldCommand(told.ud[:, own], told.t, linear).means(edges)
         else:
-            ramp = HeldCommand(u, self.period, True)
-            ends = ramp.at(edges)
+            ends = HeldCommand(u, told.t, True).at(edges)
             rate = np.diff(ends, axis=0) / h
             rate_slope = -np.gradient(rate, h, axis=0)
         return LoopCommand(mean, slope, rate, rate_slope)
@@ -136,12 +151,6 @@ class LoopLog(PreparedLog):
 def rows_of(supply: Supply, rows: Any) -> Supply:
     """Supply of some rows, or rows and joints."""
     return Supply(**{key: getattr(supply, key)[rows] for key in OF_SUPPLY})
-
-
-def _later(u: Array, t: Array, time: float) -> tuple[Array, Array]:
-    """Commands and their times, counted from a later time on [s]; the first one is that which is held then."""
-    first = max(int(np.searchsorted(t, time, side="right")) - 1, 0)
-    return u[first:], np.asarray(t[first:] - time)
 
 
 def supply_of(campaign: Campaign, log: Log, whole: Recording, given: Recording | None = None) -> Supply | None:
@@ -211,8 +220,9 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
     made = made_log(campaign, log.log.name, log.beginning)
     supply, given = supply_of(campaign, log.log, log.beginning, log.given), log.given
     logged = None
-    if supply is not None and given is not None:
-        logged = np.asarray(given.channels["command"]), np.asarray(given.t - log.beginning.t[0])
+    if given is not None:
+        times = np.asarray(given.t - log.beginning.t[0], float)
+        logged = GivenCommands(np.asarray(given.channels["command"]), times, given.channels.get("command_velocity"))
     return replace(made, findings=log.findings, supply=supply, logged=logged)
 
 
