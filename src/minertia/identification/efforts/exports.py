@@ -116,7 +116,8 @@ def _near_first(
     turns shows first moments and inertias, which can replace these effects at any mass; that of a slide shows the
     mass itself.
     """
-    links = (prior or {}) | {name: v for name, v in first.standard.items() if symbol_of(name) in LINK_SYMBOLS}
+    own = {name: v for name, v in first.standard.items() if symbol_of(name) in LINK_SYMBOLS}
+    links = {**(prior or {}), **own}
     near = links if "IA" in target.held else _with_discs(links, first)
     turning = [j + 1 for j, joint in enumerate(problem.linear.robot.joints) if joint.kind == "revolute"]
     held = {name: links[name] for link in turning if (name := full_name("M", link)) in first.standard}
