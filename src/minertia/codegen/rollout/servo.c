@@ -21,11 +21,20 @@
    together: with the load of the step before they would be of first order, and swing from step to step.
    The robot's own terms come from two functions that are generated for it. */
 
+/* at -O3 GCC takes twice as long to compile, for code that is no faster */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O2", "tree-vectorize", "vect-cost-model=dynamic")
+#endif
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
+
+/* fmax and fmin are calls of a library on some processors; of a first number that is none, the second one */
+static inline double larger(double a, double b) { return a > b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
 
 enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE, START, WARM, SAG, PLAY };
 
@@ -134,7 +143,7 @@ typedef struct {
 
 static inline int can_rub(const Bounds *F, int j) { return F->up[j] > 0 || F->down[j] > 0; }
 
-static inline double within(const Bounds *F, int j, double f) { return fmin(fmax(f, -F->up[j]), F->down[j]); }
+static inline double within(const Bounds *F, int j, double f) { return smaller(larger(f, -F->up[j]), F->down[j]); }
 
 typedef struct {
     double A[MOST * MOST], P[MOST * MOST], L[MOST * MOST], W[MOST * MOST]; /* P: A with friction of the step's own load */
@@ -253,8 +262,8 @@ static int contact(Contact *c, int n, double h, const double *r, const double *v
             const double change = c->f[j] - old;
             for (int i = 0; i < n; i++)
                 w[i] += h * inv[i * n + j] * change;
-            moved = fmax(moved, fabs(change));
-            size = fmax(size, fmax(F->up[j], F->down[j]));
+            moved = larger(fabs(change), moved);
+            size = larger(larger(F->up[j], F->down[j]), size);
         }
         const int is_done = !(moved > 1e-13 * size);
         if (is_done || sweep % 8 == 7) { /* the sets are right long before the efforts are */
@@ -309,7 +318,7 @@ static void far(int seen, int p, int w, double by_place, double by_rate, double 
 }
 
 /* part of the duty that starts a motor, of its position error */
-static inline double started(double error) { return fmin(fmax(error / NEAR, -1), 1); }
+static inline double started(double error) { return smaller(larger(error / NEAR, -1), 1); }
 
 /* whether a column of derivatives by the start is as good as zero */
 static int has_faded(const Loop *o, int p, int column, const double *Sq, const double *Sv, const double *Sz, const double *Sy)
@@ -330,6 +339,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     int w = p, live = columns, starts = columns; /* live: columns carried along; starts: the first one of the start */
     while (starts > 0 && (o->kind[starts - 1] == Q0 || o->kind[starts - 1] == V0))
         starts--;
+    int others = 0; /* the first column that is none of the links */
+    while (others < starts && o->kind[others] == LINK)
+        others++;
     const double h = o->h;
     /* parts of the step at which things are taken: the midpoint rule, or MuJoCo's Euler, where only passive damping is
        implicit and the new velocity moves the joint */
@@ -392,7 +404,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         for (int j = 0; j < n; j++) {
             const int seen = o->sees[j];
             const double full = o->kp[j] * (o->u[j] - q[seen]) - o->kd[j] * v[seen];
-            past[i * n + j] = fmin(fmax(full, -o->limit[j]), o->limit[j]);
+            past[i * n + j] = smaller(larger(full, -o->limit[j]), o->limit[j]);
             for (int k2 = 0; is_carried && fabs(full) < o->limit[j] && k2 < columns; k2++) {
                 const int kind = o->kind[k2], is_own = o->place[k2] == j, is_seen = o->place[k2] == seen;
                 const double d = kind == Q0 && is_seen   ? -o->kp[j]
@@ -457,7 +469,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             kick[j] = full * started(error);
             if (gain) {
                 const double volts = on[j] > 0 ? o->volts[at_row + j] : 1, asked = gain[j] * error + kick[j];
-                const double duty = fmin(fmax(asked, -room_k[j]), room_k[j]) / volts;
+                const double duty = smaller(larger(asked, -room_k[j]), room_k[j]) / volts;
                 warmth[j] /= 1 + o->sag[j] * warm[j] * o->kp[j] * duty * duty;
                 sag_own[j] = warmth[j] * o->kp[j] * duty * duty, sag_kp[j] = warmth[j] * o->sag[j] * duty * duty;
                 sag[j] = o->sag[j] * sag_own[j];
@@ -523,7 +535,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             for (int j = 0; j < n; j++) {
                 const double more = load[j] - last.load[j], least = SETTLED * (1 + fabs(load[j]));
                 rubs_up[j] = F.up[j] >= 0, rubs_down[j] = F.down[j] >= 0; /* friction that falls below zero is none */
-                F.up[j] = fmax(F.up[j], 0), F.down[j] = fmax(F.down[j], 0);
+                F.up[j] = larger(F.up[j], 0), F.down[j] = larger(F.down[j], 0);
                 F.by_up[j] *= reads_load && rubs_up[j], F.by_down[j] *= reads_load && rubs_down[j];
                 F.load[j] = load[j];
                 is_bent |= fabs(F.up[j] - last.up[j] - last.by_up[j] * more) > least
@@ -534,7 +546,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             for (int j = 0; j < n; j++) {
                 double steep = end * smooth_qd[j] + quarter * h * smooth_q[j];
                 if (pass && !o->is_linear && fabs(x[j] - last_x[j]) > APART * (1 + fabs(v[j]))) /* efforts that bend: never beyond */
-                    steep = fmax(steep, (effort[j] - last_effort[j]) / (x[j] - last_x[j]));
+                    steep = larger((effort[j] - last_effort[j]) / (x[j] - last_x[j]), steep);
                 c->A[j * n + j] = own[j] + rotor[j] + h * steep;
                 r[j] = r0[j] - h * (effort[j] - steep * x[j]);
                 last_x[j] = x[j], last_effort[j] = effort[j];
@@ -544,7 +556,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 break;
             double moved = 0, size = 0;
             for (int j = 0; j < n; j++) {
-                moved = fmax(moved, fabs(c->dv[j] - x[j])), size = fmax(size, fabs(v[j]) + fabs(c->dv[j]));
+                moved = larger(fabs(c->dv[j] - x[j]), moved), size = larger(fabs(v[j]) + fabs(c->dv[j]), size);
                 x[j] = c->dv[j];
                 load[j] = reads_load ? load_of(c, n, h, j) : load[j];
             }
@@ -588,7 +600,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 if (o->play)
                     by_seen[j] = memcpy(Te + (size_t)j * p, (side[j] ? T1 : Sy) + (size_t)j * p, p * sizeof(double));
             }
-            for (int k2 = 0; k2 < columns; k2++)
+            for (int k2 = 0; o->play && k2 < columns; k2++)
                 if (o->kind[k2] == PLAY)
                     Te[(size_t)o->place[k2] * p + k2] -= 0.5 * side[o->place[k2]];
             if (o->share) { /* load of the gears: static effort of the links, and the motor's */
@@ -637,10 +649,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             }
             o->slopes(0, in2, out2);
             products(n, p, w, Q, T1, V, T2, R); /* what the links ask for, here as an effort */
-            for (int k2 = 0; k2 < columns && o->kind[k2] == LINK; k2++)
-                for (int j = 0; j < n; j++)
+            for (int j = 0; j < n; j++)
+                for (int k2 = 0; k2 < others; k2++)
                     R[(size_t)j * p + k2] += Y[j * o->links + o->place[k2]];
-            for (int k2 = 0; k2 < columns; k2++)
+            for (int k2 = others; k2 < starts; k2++)
                 for (int j = 0; o->kind[k2] == ZERO && j < n; j++)
                     R[(size_t)j * p + k2] += Q[j * n + o->place[k2]];
             for (int j = 0; j < n; j++) {
@@ -661,7 +673,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     t1 = St + (size_t)((k - whole - 1 + 2 * ring) % ring) * block + (size_t)j * p, c1 = late;
                 }
                 for (int i = 0; i < w; i++)
-                    row_j[i] = -h * (g0 * row_j[i] + g1 * by_q[i] + g2 * own_v[i] - g3 * own_z[i] + g4 * own_l[i] + g5 * own_d[i]);
+                    row_j[i] = -h * (g0 * row_j[i] + g1 * by_q[i] + g2 * own_v[i]);
+                axpy(w, h * g3, own_z, row_j), axpy(w, -h * g4, own_l, row_j), axpy(w, -h * g5, own_d, row_j);
                 if (t0)
                     for (int i = 0; i < w; i++)
                         row_j[i] += h * (c0 * t0[i] + (t1 ? c1 * t1[i] : 0));
@@ -687,9 +700,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     link[m] += h * d, motor[m] -= h * d;
                 }
             }
-            for (int k2 = 0; k2 < columns; k2++) {
+            for (int k2 = others; k2 < starts; k2++) {
                 const int j = o->place[k2], kind = o->kind[k2];
-                if (kind == LINK || (kind >= Q0 && kind < SPEED))
+                if (kind >= Q0 && kind < SPEED)
                     continue;
                 if (kind == DELAY) {
                     for (int i = 0; i < n; i++) {
@@ -821,7 +834,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
 static void follow_for(double past, double told, double target, double by_speed, double speed, double *found)
 {
     const double way = told > target ? 1 : told < target ? -1 : 0, takes = speed > 0 ? fabs(told - target) / speed : 0;
-    const double moving = fmin(fmax(past, 0), takes), gone = way * speed * moving;
+    const double moving = smaller(larger(past, 0), takes), gone = way * speed * moving;
     found[0] = target + gone, found[1] = target * past + gone * (past - 0.5 * moving);
     found[2] = by_speed * moving + 0.5 * way * moving * moving;
 }
