@@ -11,7 +11,7 @@ import pytest
 
 import minertia as mi
 from minertia.identification.efforts.judge import _spread
-from minertia.identification.problem.ladder import STATIC, candidates
+from minertia.identification.problem.ladder import PUSHES, STATIC, candidates
 from minertia.identification.signals.filtering import Motion
 from minertia.robot.joint import Limits
 from tests.arm import recorded_arm
@@ -167,6 +167,20 @@ def test_static_friction_is_at_most_twice_that_of_sliding(excess: float):
     assert (0 in {j for taken in ladder.steps if taken.step.symbol == "FS" for j in taken.joints}) == (excess < 1)
     refused = {one.option for one in ladder.tried if one.reason == STATIC}
     assert refused == (set() if excess < 1 else {f"stribeck at {robot.joints[0].name}"})
+
+
+@pytest.mark.parametrize("change", [0.4, 0.9])
+def test_friction_that_would_push_a_little_further_on_is_not_selected(change: float):
+    """Friction that falls to a tenth at one end of the motion would be negative beyond it, where other motion goes."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    rng, motion = np.random.default_rng(1), fourier_motion(robot, 600, 1, duration=6.0)
+    q = motion.q[:, 0]
+    place = (q - 0.5 * (q.min() + q.max())) / (0.5 * np.ptp(q))
+    tau = motion.tau + np.sign(motion.qd) * np.column_stack([1.0 + change * place, np.ones(len(q))])
+    ladder = mi.build_problem(mi.Campaign(robot, [noisy(replace(motion, tau=tau), rng, 0.01)])).ladder
+    assert (0 in {j for taken in ladder.steps if taken.step.symbol == "FCQ" for j in taken.joints}) == (change < 0.5)
+    refused = {one.option for one in ladder.tried if one.reason == PUSHES}
+    assert refused == (set() if change < 0.5 else {f"position_coulomb at {robot.joints[0].name}"})
 
 
 def test_springs_are_looked_for_where_travel_is_limited():

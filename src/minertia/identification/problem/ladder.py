@@ -39,7 +39,7 @@ EFFECT_TIMES = 1.0
 TRAVEL = 4.2 * math.pi  # rad: arms with cables turn twice at most (+-360 deg, with some reserve)
 ROUNDS = 2  # of the search for constants
 EXCESS = 1.0  # of Coulomb friction: Stribeck friction is at most that, as static friction of drives is at most twice it
-MARGIN = 1.5  # times the highest speed of the logs up to which friction must take power from the motion
+MARGIN = 1.5  # times the highest speed and the range of the logs, up to which friction must take power from the motion
 FRACTIONS = {  # of the highest speed of a joint, of its range for a displacement: values of a constant that are tried
     "width": (0.003, 0.01, 0.03, 0.1),
     "velocity": (0.01, 0.03, 0.1),
@@ -48,6 +48,7 @@ FRACTIONS = {  # of the highest speed of a joint, of its range for a displacemen
 ALIKE, SHARPER = "the simpler model predicts alike", "friction that jumps at rest predicts better"
 POWER = "it adds power to the motion at high speeds"
 STATIC = "friction at rest would be more than twice that of sliding"
+PUSHES = "Coulomb friction would add power to the motion at positions nearby"
 SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
 WARM = 8  # iterations of the factors from those of a larger model
 
@@ -478,6 +479,9 @@ class _Selection:
             return "" if coulomb + value["FV"] * v + beta[k] * v**3 > 0 else POWER
         if step.symbol == "FS":
             return "" if beta[k] <= EXCESS * coulomb else STATIC
+        if step.symbol == "FCQ":
+            far = MARGIN * 0.5 * joint_speed(self.robot, j, self.reach[1] - self.reach[0])  # from the middle
+            return "" if abs(beta[k]) * far <= coulomb else PUSHES
         return ""
 
 
