@@ -48,7 +48,7 @@ FRACTIONS = {  # of the highest speed of a joint, of its range for a displacemen
 ALIKE, SHARPER = "the simpler model predicts alike", "friction that jumps at rest predicts better"
 POWER = "it adds power to the motion at high speeds"
 STATIC = "friction at rest would be more than twice that of sliding"
-PUSHES = "Coulomb friction would add power to the motion at positions nearby"
+PUSHES = "Coulomb friction would be negative just outside the range of the logs"
 SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
 WARM = 8  # iterations of the factors from those of a larger model
 
