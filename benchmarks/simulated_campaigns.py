@@ -75,7 +75,7 @@ def is_reported(robot: int) -> bool:
 
 def draw_campaign(robot: int, number: int) -> Campaign:
     """A campaign of a robot: fitted logs and some of other kinds of motion, with a stated evaluation."""
-    own = _Draw(robot, number)
+    own = CampaignDraw(robot, number)
     kinds = list(MOTIONS)
     own.rng.shuffle(kinds)
     count = own.rng.choice([k for k, _ in LOGS], p=[p for _, p in LOGS])
@@ -90,7 +90,7 @@ def draw_campaign(robot: int, number: int) -> Campaign:
     return Campaign(own.file, fitted, unseen, evaluation=evaluation)
 
 
-class _Draw:
+class CampaignDraw:
     """One robot with its friction and sensors, in one campaign."""
 
     def __init__(self, robot: int, number: int) -> None:
@@ -122,10 +122,7 @@ class _Draw:
 
     def record(self, kind: str, duration: float, times: float, what: object) -> Recording:
         """A log of a kind of motion."""
-        t = np.arange(round(duration * self.rate)) / self.rate
-        amplitude = times * self.size * self.reach
-        q, qd, qdd = MOTIONS[kind](self.rng, t, amplitude, self.speed)
-        q = q + self.centre
+        t, q, qd, qdd = self.motion(kind, duration, times)
         rigid = np.asarray(inverse_dynamics(self.true, q, qd, qdd))
         if self.efforts is None:
             own = np.sqrt(np.mean(rigid**2, axis=0))
@@ -133,11 +130,21 @@ class _Draw:
         tau = rigid + self.friction.efforts(q - self.centre, qd, qdd, rigid, self.efforts, self.reach)
         later = np.column_stack([np.interp(t - self.delay, t, x) for x in tau.T])
         size = self.efforts[0]
-        noise = self.noise * size * self.rng.normal(size=q.shape) + self.slow_noise * size * self._slow(q.shape)
+        noise = self.effort_noise(size, q.shape)
         turned = q + self.deflection * tau / size  # of the motors
         measured = self.step * np.round(turned / self.step + self.rng.uniform(-0.5, 0.5, q.shape))
         least = self.effort_step * size
         return Recording(t, measured, least * np.round((later + noise) / least), source=f"{kind} {what}")
+
+    def motion(self, kind: str, duration: float, times: float) -> tuple[Array, Array, Array, Array]:
+        """Times (N,), and q, qd, qdd (N, n) of a kind of motion; times: factor of its amplitude."""
+        t = np.arange(round(duration * self.rate)) / self.rate
+        q, qd, qdd = MOTIONS[kind](self.rng, t, times * self.size * self.reach, self.speed)
+        return t, q + self.centre, qd, qdd
+
+    def effort_noise(self, size: Array, shape: tuple[int, ...]) -> Array:
+        """Noise of efforts of some size: white, and correlated."""
+        return self.noise * size * self.rng.normal(size=shape) + self.slow_noise * size * self._slow(shape)
 
     def _slow(self, shape: tuple[int, ...]) -> Array:
         memory = np.exp(-1 / (self.rate * self.slow))
@@ -162,7 +169,7 @@ class _Friction:
     scale: float
 
     @classmethod
-    def drawn(cls, own: _Draw, n: int) -> _Friction:
+    def drawn(cls, own: CampaignDraw, n: int) -> _Friction:
         rng, has = own.rng, own.has
         parts = {name: rng.uniform(*limits, n) for name, limits in FRICTION.items()}
         if own.is_behind:
