@@ -11,7 +11,7 @@ import pytest
 
 import minertia as mi
 from minertia.identification.efforts.judge import _spread
-from minertia.identification.problem.ladder import PUSHES, STATIC, candidates
+from minertia.identification.problem.ladder import POWER, PUSHES, STATIC, candidates
 from minertia.identification.signals.filtering import Motion
 from minertia.robot.joint import Limits
 from tests.arm import recorded_arm
@@ -181,6 +181,20 @@ def test_friction_that_would_push_a_little_further_on_is_not_selected(change: fl
     assert (0 in {j for taken in ladder.steps if taken.step.symbol == "FCQ" for j in taken.joints}) == (change < 0.5)
     refused = {one.option for one in ladder.tried if one.reason == PUSHES}
     assert refused == (set() if change < 0.5 else {f"position_coulomb at {robot.joints[0].name}"})
+
+
+@pytest.mark.parametrize("limit", [None, 60.0])
+def test_cubic_friction_that_would_push_below_the_speed_limit_is_not_selected(limit: float | None):
+    """Friction that grows ever slower in slow logs would add power at the speeds that the file allows."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    joints = (replace(robot.joints[0], limits=Limits(velocity=limit)), robot.joints[1])
+    robot, rng, motion = replace(robot, joints=joints), np.random.default_rng(1), fourier_motion(robot, 600, 1)
+    v = motion.qd / np.abs(motion.qd).max(axis=0)
+    tau = motion.tau + np.tanh(v / 0.03) + 3.0 * v - 0.7 * v**3 * (np.arange(2) == 0)
+    ladder = mi.build_problem(mi.Campaign(robot, [noisy(replace(motion, tau=tau), rng, 0.01)])).ladder
+    assert (0 in {j for taken in ladder.steps if taken.step.symbol == "FVC" for j in taken.joints}) == (limit is None)
+    refused = {one.option for one in ladder.tried if one.reason == POWER}
+    assert refused == (set() if limit is None else {f"cubic at {robot.joints[0].name}"})
 
 
 def test_springs_are_looked_for_where_travel_is_limited():

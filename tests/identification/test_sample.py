@@ -60,6 +60,16 @@ def test_draws_have_the_posterior_of_a_problem_that_is_known():
     assert abs(found.z.mean() - mean) < 0.02 * deviation * 2 and abs(found.z.std() / deviation - 1) < 0.02
 
 
+def test_copies_of_few_robots_are_refused():
+    """Positive values, whose measured sums are negative: hardly any draw follows the narrow, bent posterior."""
+    rng, count = np.random.default_rng(0), 12
+    space = robot_space([str(k) for k in range(count)], np.ones(count), [], [(k, 0.7) for k in range(count)], [],
+                        link_width=0.3)  # fmt: skip
+    rows = np.abs(rng.normal(size=(count, count))) / 0.01
+    with pytest.raises(InputError, match="copies of few robots"):
+        draw(Density(space, rows, np.full(count, -1.0 / 0.01)), 200, 0)
+
+
 def test_without_data_draws_are_the_prior():
     space = robot_space(["x"], np.array([2.0]), [], [(0, 0.5)], [], link_width=0.3)
     found = draw(Density(space, np.zeros((0, 1)), np.zeros(0)), 5000, 0)

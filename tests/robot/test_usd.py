@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -335,6 +336,16 @@ def test_convert_prints_the_proof(run, tmp_path: Path) -> None:
     assert code == 0 and "wrote" in err
     code, _, err = run("show", tmp_path / "arm.usda", "--prim", "/nowhere")
     assert code == 2 and "there is no prim '/nowhere'" in err
+
+
+def test_names_that_no_prim_has_are_no_difference(run, tmp_path: Path) -> None:
+    """Other programs read the joint under another name, and the same efforts."""
+    arm = read_robot("puma560_physical")
+    named = replace(arm, joints=tuple(replace(j, name=f"joint_{k}.0") for k, j in enumerate(arm.joints)))
+    write_robot(named, tmp_path / "arm.toml")
+    code, out, _ = run("convert", tmp_path / "arm.toml", tmp_path / "arm.usda", "--json")
+    assert code == 0 and json.loads(out)["proof"]["single"] <= SINGLE
+    assert read_robot(tmp_path / "arm.usda").coordinate_names == named.coordinate_names
 
 
 def test_text_is_written_without_the_extra(tmp_path: Path, monkeypatch) -> None:

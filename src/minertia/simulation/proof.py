@@ -21,6 +21,7 @@ from minertia.robot.targets import ExportTarget, target_of
 
 STATES = 50  # random ones, at which efforts are compared
 READ_BACK, SINGLE = 1e-9, 1e-6  # differences of efforts above which a file fails
+OTHER = 1e300  # difference of robots with other coordinates
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,15 @@ def prove(robot: Robot, file: Path, prim: str = "") -> Proof:
         parse_usd("", str(file), ReadOptions(robot.base, 0.0, False, prim=prim, single=s)) for s in (False, True)
     )
     lost = tuple(name for name in robot.effect_values if name not in held.effect_values)
-    return Proof(_difference(whole, own), _difference(held, theirs), lost)
+    # prims cannot have every name, which other programs do not read, and an infinite difference is no number in JSON
+    same = (whole.coordinate_names, whole.base) == (own.coordinate_names, own.base)
+    return Proof(_difference(whole, own) if same else OTHER, _difference(held, theirs), lost)
 
 
 def _difference(robot: Robot, other: Robot) -> float:
-    """Largest difference of efforts over the largest effort, at random states; infinite for other coordinates."""
-    if (robot.coordinate_names, robot.base) != (other.coordinate_names, other.base):
-        return float("inf")
+    """Largest difference of efforts over the largest effort, at random states; `OTHER` for other coordinates."""
+    if (robot.n_position, robot.n_velocity) != (other.n_position, other.n_velocity):
+        return OTHER
     rng = np.random.default_rng(0)
     q = rng.normal(size=(STATES, robot.n_position))
     if robot.is_floating:

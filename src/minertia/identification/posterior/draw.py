@@ -29,6 +29,7 @@ HALVINGS = 8  # of a step that does not come nearer
 ITERATIONS = 200  # of the search for the maximum
 SETTLED = 1e-9  # fall of the sum of squares that ends it
 LEAST_SOLVED = 0.9  # share of the proposals below which the draws are refused
+LEAST_EFFECTIVE = 0.03  # of the proposals: with fewer most draws are copies; usual are 0.4 to 0.9
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,12 @@ def draw(density: Density, count: int, seed: int) -> PosteriorDraws:
     chosen, accepted = _metropolis(weights, rng)
     share = np.exp(weights - weights.max())
     effective = float(share.sum() ** 2 / np.sum(share**2) / len(share))
+    if effective < LEAST_EFFECTIVE:
+        raise InputError(
+            f"the draws would be copies of few robots ({100 * effective:.2g} % of the proposals count), as hardly any "
+            "physically consistent robot has the identified values; identify with other effects, more logs or "
+            "--physical, or give another --prior"
+        )
     return PosteriorDraws(z[chosen[TRIED - 1 :: TRIED]], best, accepted, effective, unsolved)
 
 

@@ -475,7 +475,7 @@ class _Selection:
                  ("FV", "FC")}  # fmt: skip
         coulomb = value["FC"] + sum(beta[p] for one in LADDER if one.symbol in DRY for p in self._places(one, j))
         if step.symbol == "FVC":
-            v = MARGIN * joint_speed(self.robot, j, self.reach[2])
+            v = max(MARGIN * joint_speed(self.robot, j, self.reach[2]), self.robot.joints[j].limits.velocity or 0.0)
             return "" if coulomb + value["FV"] * v + beta[k] * v**3 > 0 else POWER
         if step.symbol == "FS":
             return "" if beta[k] <= EXCESS * coulomb else STATIC
