@@ -10,15 +10,18 @@ import pytest
 
 import minertia as mi
 from minertia.identification.bands import predict_bands, summary
+from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.posterior.draw import Density, draw
 from minertia.identification.posterior.shown import LEVELS, residual_noise
 from minertia.identification.posterior.space import robot_space
 from minertia.identification.samples import Samples, read_samples
 from minertia.identification.sampling import sample_model
+from minertia.identification.signals.options import Evaluation
 from minertia.io.errors import InputError
 from minertia.options import SampleOptions
 from minertia.robot.inertia import from_com, impossible
-from tests.identification.planted_posterior import Planted, planted
+from tests.identification.logs import write_csv
+from tests.identification.planted_posterior import EFFECTS, Planted, planted
 
 
 @cache
@@ -117,6 +120,22 @@ def test_conformal_factors_cover_held_out_residuals():
     noise = residual_noise(["a"], [(rng.normal(size=(20000, 1)), 0.1)], [2 * rng.normal(size=(20000, 1))], "all")
     assert all(abs(noise.factors(level)[0] - 2) < 0.1 for level in (*LEVELS, 0.7, 0.995))
     assert noise.correlation[0] == pytest.approx(0.1)
+
+
+def test_bands_in_amperes_hold_as_those_in_newton_metres(tmp_path):
+    """Residuals in the unit of the log and the scatter of predictions are compared in one unit."""
+    log, gains = case().log(0), np.array([50.0, 20.0])  # N m/A
+    names = {"t": log.t, **{f"q{j + 1}": log.q[:, j] for j in range(2)}}
+    write_csv(tmp_path / "run.csv", names | {f"i{j + 1}": log.tau[:, j] / gains[j] for j in range(2)})
+    columns = ColumnMap(t="t", q="q{j}", effort="i{j}", effort_unit="A", drive=Drive(gains=tuple(gains.tolist())))
+    factors = []
+    for in_amperes in (False, True):
+        seen = Evaluation(5.0, 25.0, 0.5, log_unit=in_amperes)
+        campaign = mi.Campaign(case().file, [tmp_path / "run.csv"], effects=list(EFFECTS), evaluation=seen)
+        noise = mi.identify(campaign.reading(columns)).sample(100).noise
+        factors.append(noise.factors(0.95))
+        deviation = noise.deviation
+    assert factors[0] == pytest.approx(factors[1], rel=1e-6) and np.all(deviation < 1.0)
 
 
 def test_samples_survive_their_file(tmp_path):

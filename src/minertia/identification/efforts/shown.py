@@ -72,7 +72,15 @@ def noise_of_efforts(problem: EffortRows, estimate: Estimate, covariance: Array)
     own = [estimate.names.index(name) for name in part.names]
     by_values = value_variance(part.totals, part.samples, covariance[np.ix_(own, own)])
     is_effort = len(by_values) == len(problem.linear.row_names)  # other equations have rows of their own
-    return residual_noise(problem.linear.row_names, fitted, held, told + more, by_values if is_effort else 0.0)
+    in_unit = by_values * _unit_of(problem.logs[0], problem.linear) ** 2 if is_effort else 0.0
+    return residual_noise(problem.linear.row_names, fitted, held, told + more, in_unit)
+
+
+def _unit_of(log: EffortLog, model: LinearModel) -> Array:
+    """Size of each effort in the unit in which it is compared, such as ampere, over that in which it is fitted."""
+    tau, rows = np.asarray(next(iter(log.judged)).tau), list(model.rows)
+    fitted, compared = (np.linalg.norm(efforts[:, rows], axis=0) for efforts in (tau, log.in_unit(tau)))
+    return np.asarray(np.divide(compared, fitted, out=np.ones(len(rows)), where=fitted > 0))
 
 
 def residuals_of_values(model: LinearModel, log: EffortLog, block: Motion, values: Array) -> Array:

@@ -29,7 +29,9 @@ HALVINGS = 8  # of a step that does not come nearer
 ITERATIONS = 200  # of the search for the maximum
 SETTLED = 1e-9  # fall of the sum of squares that ends it
 LEAST_SOLVED = 0.9  # share of the proposals below which the draws are refused
-LEAST_EFFECTIVE = 0.03  # of the proposals: with fewer most draws are copies; usual are 0.4 to 0.9
+# share of accepted proposals (usual: 0.14 to 0.8) below which the draws are refused, as most are copies, and from how
+# many proposals on it is judged
+LEAST_ACCEPTED, TELLING = 0.05, 200
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,11 @@ def draw(density: Density, count: int, seed: int) -> PosteriorDraws:
     chosen, accepted = _metropolis(weights, rng)
     share = np.exp(weights - weights.max())
     effective = float(share.sum() ** 2 / np.sum(share**2) / len(share))
-    if effective < LEAST_EFFECTIVE:
+    if accepted < LEAST_ACCEPTED and len(weights) >= TELLING:
         raise InputError(
-            f"the draws would be copies of few robots ({100 * effective:.2g} % of the proposals count), as hardly any "
-            "physically consistent robot has the identified values; identify with other effects, more logs or "
-            "--physical, or give another --prior"
+            f"the draws would be copies of few robots ({100 * accepted:.2g} % of the proposals are accepted), as "
+            "hardly any physically consistent robot has the identified values; identify with other effects, more logs "
+            "or --physical, or give another --prior"
         )
     return PosteriorDraws(z[chosen[TRIED - 1 :: TRIED]], best, accepted, effective, unsolved)
 
