@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from minertia.io import drafts, files, seals
-from minertia.io.files import FileError, check_folder, folder_at_once, inputs_protected, reading, write_file
+from minertia.io.files import FileError, check_folder, folder_at_once, inputs_protected, left_over, reading, write_file
 
 DRAFT = ".minertia-" + "0" * 32 + ".tmp"
 
@@ -33,6 +33,18 @@ def tree(folder: Path) -> dict[str, bytes]:
 def python(code: str, *args: object, **options: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_files_of_an_earlier_result_are_named(tmp_path: Path) -> None:
+    """Files and folders that this result does not have; none of the user's own."""
+    for names in (("a.toml", "code/a.c", "urdf/1.urdf", "urdf/2.urdf"), ("a.toml", "urdf/1.urdf")):
+        with folder_at_once(tmp_path) as draft:
+            for name in names:
+                (draft / name).parent.mkdir(exist_ok=True)
+                write_file(draft / name, "# text\n" if name.endswith("toml") else "<robot/>\n")
+            found = left_over(tmp_path, draft)
+        (tmp_path / "notes.txt").write_text("mine")
+    assert found == ("code", "urdf/2.urdf")
 
 
 # ---------------------------------------------------------------------- seals

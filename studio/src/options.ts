@@ -324,7 +324,7 @@ export const OPTIONS = {
       "default": null
     },
     "equations": {
-      "help": "Rows of the linear problem: torque equations, or momentum or power equations, which need no accelerations ([which](identification.md#equations-without-accelerations); theory, eqs.",
+      "help": "Rows of the linear problem: torque equations, or momentum or power equations, which need no accelerations.",
       "unit": "",
       "type": "choice",
       "choices": [

@@ -258,6 +258,21 @@ def _check_names(
                 raise _taken(place)
 
 
+def left_over(folder: AnyPath, draft: AnyPath) -> tuple[str, ...]:
+    """Files in a folder that minertia wrote for another result than the one in a draft: whole folders as one name."""
+    here, own_draft = Path(folder).resolve(), Path(draft).resolve()
+    written = set(_names_in(own_draft))
+    kept = {name.partition("/")[0] for name in written}
+    names = [name for name in _names_in(here) if name not in written and own_draft not in (here / name).parents]
+    own = [name for name in names if is_ours(here / name) or _is_vouched(here, name)]
+    return tuple(dict.fromkeys(name if (top := name.partition("/")[0]) in kept else top for name in own))
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Paths of all files below a folder, relative to it."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if is_file(path))
+
+
 def _is_vouched(folder: Path, name: str) -> bool:
     known = vouched(folder).get(name)
     return known is not None and digest(folder / name) in known

@@ -22,7 +22,7 @@ from minertia.report.export_tables import export_notes, exports_record
 from minertia.report.pages import fit_page, motion_page
 from minertia.robot.robot import Note
 from minertia.robot.targets import BY_NAME
-from minertia.simulation.export_files import export_names, write_exports
+from minertia.simulation.export_files import export_names, left_over_notes, write_exports
 from minertia.simulation.read_back import read_back
 
 IDENTIFICATION_FILES = ("model.toml", "result.json", "report.html")
@@ -96,4 +96,4 @@ def write_identification(
         record = result.to_dict() | ({"exports": left} if left else {})
         write_file(draft / data, json.dumps(record, indent=1, allow_nan=False) + "\n")
         notes = write_page(draft / page, lambda: fit_page(result, model, names))
-        return (*notes, *unheld, *export_notes(model))
+        return (*notes, *unheld, *export_notes(model), *left_over_notes(out, draft))

@@ -11,13 +11,14 @@ from minertia.codegen.options import CodeModel
 from minertia.identification.closed_loop.actuators import newton_actuators, to_isaac_lab
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.io.errors import MinertiaError
-from minertia.io.files import write_file
+from minertia.io.files import left_over, write_file
 from minertia.robot.files import write_robot
 from minertia.robot.formats.usd.write import write_usd
 from minertia.robot.robot import Note
 from minertia.robot.targets import BY_NAME, target_of
 
 ISAAC_TEXT = "isaac_lab.py"  # beside the stage for Isaac Lab
+MOST_NAMES = 8  # of files of earlier results that a warning lists
 CODE = CodeModel(rotors=True, friction=True)
 Writer: TypeAlias = Callable[[IdentifiedModel, Path, bool], Sequence[Note]]
 
@@ -25,6 +26,16 @@ Writer: TypeAlias = Callable[[IdentifiedModel, Path, bool], Sequence[Note]]
 def export_names(names: Sequence[str]) -> tuple[str, ...]:
     """Names of the files that the export targets with these names write into a result folder."""
     return tuple(name for one in names for name in (BY_NAME[one].file, *((ISAAC_TEXT,) if one == "isaac-lab" else ())))
+
+
+def left_over_notes(folder: Path, draft: Path) -> tuple[Note, ...]:
+    """Warning of files in a result folder that are of an earlier result than that in a draft; none without any."""
+    names = left_over(folder, draft) if folder.is_dir() else ()
+    if not names:
+        return ()
+    shown = ", ".join(names[:MOST_NAMES]) + (" ..." if len(names) > MOST_NAMES else "")
+    text = f"{shown}: of an earlier result, not of this one; remove what you do not need"
+    return (Note("warning", str(folder), text),)
 
 
 def write_exports(model: Model, folder: Path, names: Sequence[str]) -> tuple[Note, ...]:

@@ -23,6 +23,7 @@ from minertia.robot.parameters import full_name
 from minertia.robot.robot import Note, Robot
 from minertia.robot.targets import BY_NAME
 from minertia.simulation.engines import mujoco_package
+from minertia.simulation.export_files import left_over_notes
 from minertia.version import __version__
 
 MOST_FILES = 1000  # robots in files of their own, without --force
@@ -57,6 +58,7 @@ def write_samples(out: Path, samples: Samples, formats: Sequence[str] = (), *, f
         write_file(draft / FILE, samples.to_bytes())
         for name in formats:
             notes += FORMATS[name].write(samples, draft)
+        notes += left_over_notes(out, draft)
     return tuple(dict.fromkeys(notes))
 
 

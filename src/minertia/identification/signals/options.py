@@ -87,8 +87,7 @@ class Filter(Declared):
     )
     equations: str = option(
         "torque",
-        "Rows of the linear problem: torque equations, or momentum or power equations, which need no "
-        "accelerations ([which](identification.md#equations-without-accelerations); theory, eqs. 34 and 35).",
+        "Rows of the linear problem: torque equations, or momentum or power equations, which need no accelerations.",
         choices=("torque", "momentum", "power"),
         command="equations",
     )
