@@ -36,14 +36,17 @@ def python(code: str, *args: object, **options: object) -> subprocess.CompletedP
 
 
 def test_files_of_an_earlier_result_are_named(tmp_path: Path) -> None:
-    """Files and folders that this result does not have; none of the user's own."""
+    """Files and folders that this result does not have; none of the user's own, and no other results."""
     for names in (("a.toml", "code/a.c", "urdf/1.urdf", "urdf/2.urdf"), ("a.toml", "urdf/1.urdf")):
         with folder_at_once(tmp_path) as draft:
             for name in names:
                 (draft / name).parent.mkdir(exist_ok=True)
                 write_file(draft / name, "# text\n" if name.endswith("toml") else "<robot/>\n")
-            found = left_over(tmp_path, draft)
-        (tmp_path / "notes.txt").write_text("mine")
+            (tmp_path / "fmu").mkdir(exist_ok=True)
+            (tmp_path / "fmu" / "mine.c").write_text("int mine;")
+            found = left_over(tmp_path, draft, ("a.toml", "code", "fmu", "urdf/1.urdf"))
+        with folder_at_once(tmp_path / "other") as draft:  # another result inside, which is nobody's business
+            write_file(draft / "a.toml", "# text\n")
     assert found == ("code", "urdf/2.urdf")
 
 

@@ -258,19 +258,20 @@ def _check_names(
                 raise _taken(place)
 
 
-def left_over(folder: AnyPath, draft: AnyPath) -> tuple[str, ...]:
-    """Files in a folder that minertia wrote for another result than the one in a draft: whole folders as one name."""
-    here, own_draft = Path(folder).resolve(), Path(draft).resolve()
-    written = set(_names_in(own_draft))
-    kept = {name.partition("/")[0] for name in written}
-    names = [name for name in _names_in(here) if name not in written and own_draft not in (here / name).parents]
-    own = [name for name in names if is_ours(here / name) or _is_vouched(here, name)]
-    return tuple(dict.fromkeys(name if (top := name.partition("/")[0]) in kept else top for name in own))
+def left_over(folder: AnyPath, draft: AnyPath, names: Iterable[str]) -> tuple[str, ...]:
+    """Which of these files and folders minertia wrote into a folder for another result than the one in a draft.
 
-
-def _names_in(folder: Path) -> list[str]:
-    """Paths of all files below a folder, relative to it."""
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if is_file(path))
+    names: what a result may have; nothing else is looked at, as the folder may hold other work.  Of folders that both
+    results have, the single files are listed.
+    """
+    here, there = Path(folder), Path(draft)
+    found = []
+    for top in dict.fromkeys(name.partition("/")[0] for name in names):
+        files = [here / top] if is_file(here / top) else sorted(filter(is_file, (here / top).glob("*")))
+        own = [path.relative_to(here).as_posix() for path in files if not (there / path.relative_to(here)).exists()]
+        own = [name for name in own if is_ours(here / name) or _is_vouched(here, name)]
+        found += own if (there / top).exists() else [top] * bool(own)
+    return tuple(found)
 
 
 def _is_vouched(folder: Path, name: str) -> bool:

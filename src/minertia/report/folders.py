@@ -96,4 +96,4 @@ def write_identification(
         record = result.to_dict() | ({"exports": left} if left else {})
         write_file(draft / data, json.dumps(record, indent=1, allow_nan=False) + "\n")
         notes = write_page(draft / page, lambda: fit_page(result, model, names))
-        return (*notes, *unheld, *export_notes(model), *left_over_notes(out, draft))
+        return (*notes, *unheld, *export_notes(model), *left_over_notes(out, draft, export_names(list(BY_NAME))))

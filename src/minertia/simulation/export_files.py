@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -28,12 +28,15 @@ def export_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for one in names for name in (BY_NAME[one].file, *((ISAAC_TEXT,) if one == "isaac-lab" else ())))
 
 
-def left_over_notes(folder: Path, draft: Path) -> tuple[Note, ...]:
-    """Warning of files in a result folder that are of an earlier result than that in a draft; none without any."""
-    names = left_over(folder, draft) if folder.is_dir() else ()
-    if not names:
+def left_over_notes(folder: Path, draft: Path, names: Iterable[str]) -> tuple[Note, ...]:
+    """Warning of files in a result folder that are of an earlier result than that in a draft; none without any.
+
+    names: of all files that such results may have.
+    """
+    found = left_over(folder, draft, names)
+    if not found:
         return ()
-    shown = ", ".join(names[:MOST_NAMES]) + (" ..." if len(names) > MOST_NAMES else "")
+    shown = ", ".join(found[:MOST_NAMES]) + (" ..." if len(found) > MOST_NAMES else "")
     text = f"{shown}: of an earlier result, not of this one; remove what you do not need"
     return (Note("warning", str(folder), text),)
 

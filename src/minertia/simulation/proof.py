@@ -21,7 +21,6 @@ from minertia.robot.targets import ExportTarget, target_of
 
 STATES = 50  # random ones, at which efforts are compared
 READ_BACK, SINGLE = 1e-9, 1e-6  # differences of efforts above which a file fails
-OTHER = 1e300  # difference of robots with other coordinates
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,9 @@ class Proof:
         return self.read_back <= READ_BACK and self.single <= SINGLE
 
     def record(self) -> dict[str, Any]:
-        """Return as a dict of plain data, for JSON."""
-        return {"read_back": self.read_back, "single": self.single, "not_held": list(self.not_held)}
+        """Return as a dict of plain data, for JSON: None for a difference that is infinite."""
+        read_back, single = (x if np.isfinite(x) else None for x in (self.read_back, self.single))
+        return {"read_back": read_back, "single": single, "not_held": list(self.not_held)}
 
 
 def prove(robot: Robot, file: Path, prim: str = "") -> Proof:
@@ -55,15 +55,15 @@ def prove(robot: Robot, file: Path, prim: str = "") -> Proof:
         parse_usd("", str(file), ReadOptions(robot.base, 0.0, False, prim=prim, single=s)) for s in (False, True)
     )
     lost = tuple(name for name in robot.effect_values if name not in held.effect_values)
-    # prims cannot have every name, which other programs do not read, and an infinite difference is no number in JSON
+    # names count only where ours are read: other programs see those of the prims, which cannot be any text
     same = (whole.coordinate_names, whole.base) == (own.coordinate_names, own.base)
-    return Proof(_difference(whole, own) if same else OTHER, _difference(held, theirs), lost)
+    return Proof(_difference(whole, own) if same else float("inf"), _difference(held, theirs), lost)
 
 
 def _difference(robot: Robot, other: Robot) -> float:
-    """Largest difference of efforts over the largest effort, at random states; `OTHER` for other coordinates."""
+    """Largest difference of efforts over the largest effort, at random states; infinite for other coordinates."""
     if (robot.n_position, robot.n_velocity) != (other.n_position, other.n_velocity):
-        return OTHER
+        return float("inf")
     rng = np.random.default_rng(0)
     q = rng.normal(size=(STATES, robot.n_position))
     if robot.is_floating:

@@ -58,7 +58,8 @@ def write_samples(out: Path, samples: Samples, formats: Sequence[str] = (), *, f
         write_file(draft / FILE, samples.to_bytes())
         for name in formats:
             notes += FORMATS[name].write(samples, draft)
-        notes += left_over_notes(out, draft)
+        every = [name for row in FORMATS.values() for name in row.names(len(samples))]
+        notes += left_over_notes(out, draft, every)
     return tuple(dict.fromkeys(notes))
 
 
