@@ -197,6 +197,23 @@ def test_cubic_friction_that_would_push_below_the_speed_limit_is_not_selected(li
     assert refused == (set() if limit is None else {f"cubic at {robot.joints[0].name}"})
 
 
+def test_viscous_friction_that_thins_predicts_at_twice_the_speed():
+    """Friction of a Carreau fluid is found where it acts, and extrapolates, unlike a cubic that fits it as well."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))
+    rng, motion = np.random.default_rng(1), fourier_motion(robot, 600, 1)
+    speed = np.abs(motion.qd).max(axis=0)
+    planted = {"FC1": 1.0, "FV1": 1.0 / speed[0], "FVS1": 20.0 / speed[0], "FC2": 1.0, "FV2": 3.0 / speed[1]}
+    planted_robot = robot.with_parameters(planted, {"FVS1": {"velocity": 0.1 * speed[0]}})
+    log = noisy(replace(motion, tau=np.asarray(mi.inverse_dynamics(planted_robot, motion.q, motion.qd, motion.qdd))),
+                rng, 0.01)  # fmt: skip
+    result = mi.identify(robot, [log])
+    assert [taken.joints for taken in result.problem.ladder.steps if taken.step.symbol == "FVS"] == [(0,)]
+    rest = np.zeros(2)
+    fast = [np.asarray(mi.inverse_dynamics(one, rest, 2 * speed, rest)) - np.asarray(mi.inverse_dynamics(
+        one, rest, 2 * speed * [0, 1], rest)) for one in (planted_robot, result.model())]  # fmt: skip
+    assert abs(fast[1][0] / fast[0][0] - 1) < 0.03
+
+
 def test_springs_are_looked_for_where_travel_is_limited():
     """A joint that may turn on has no cable or hose: a spring would pull ever more beyond the fitted range."""
     free = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81))

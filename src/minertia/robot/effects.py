@@ -53,6 +53,12 @@ def _warmer(s: JointState, c: Constants) -> Scalar:
     return 0 if s.temperature is None else sub(s.temperature, c["reference"])
 
 
+def _thinning(s: JointState, c: Constants) -> Scalar:
+    """Carreau's law with exponent 1/2: in proportion to the speed when slow, to its root when fast."""
+    fast = div(s.qd, c["velocity"])
+    return div(s.qd, sqrt(sqrt(add(1, mul(fast, fast)))))
+
+
 def _gas_spring(s: JointState, c: Constants) -> Scalar:
     """Lever arm times force of a gas cylinder between a pin on the parent and a pin on the link.
 
@@ -112,6 +118,10 @@ BUILT_IN = (
            constants={"velocity": None}, is_dry=True),
     Effect("FVC", "cubic", "N m s3/rad3", "N s3/m3", "cubic friction", "FVC qd^3",
            lambda s, c: mul(s.qd, mul(s.qd, s.qd)), is_nonnegative=False, has_twin=True),
+    Effect("FVS", "shear_thinning", *VISCOUS, "viscous friction that grows ever slower with speed, as of a "
+"lubricant that thins by shear; value at rest",
+           "FVS qd / (1 + (qd / velocity)^2)^(1/4)", _thinning, constants={"velocity": None},
+           scan=(0.03, 0.1, 0.3, 1.0), has_twin=True),
     Effect("FVT", "thermal_viscous", *VISCOUS, "viscous friction that decreases with temperature; value at the "
 "reference temperature",
            "FVT qd exp(-(T - reference) / scale)",

@@ -35,7 +35,7 @@ STEP = 2**0.5  # ratio of neighbouring cut-offs
 STEPS = 6  # in either direction, at most
 LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is made on
 # effects that hardly depend on the cut-off
-LEFT_OUT = ("load_coulomb", "stribeck", "cubic", "position_coulomb", "presliding")
+LEFT_OUT = ("load_coulomb", "stribeck", "shear_thinning", "cubic", "position_coulomb", "presliding")
 WIDTH = 0.03  # of smooth Coulomb friction beside plain one, in parts of the highest speed
 OWN_PASS = ("load_coulomb", "stribeck", "presliding")  # effects that need a pass over the data of their own
 
@@ -114,7 +114,7 @@ def _model(campaign: Campaign, short: Sequence[tuple[RecordedLog, Carried | None
         reach = motion_reach(campaign.robot, _filtered(campaign, model, short, campaign.filter))
     except MinertiaError:
         return model
-    fractions = {**FRACTIONS, "width": (WIDTH,)}
+    fractions = {**FRACTIONS, "FCT": (WIDTH,)}
     wanted = [e for e in candidates(campaign.robot, reach, fractions) if e.kind not in LEFT_OUT]
     return linear_model(campaign.robot, wanted, joints=campaign.efforts)
 

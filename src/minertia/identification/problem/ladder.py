@@ -27,6 +27,7 @@ from minertia.identification.problem.terms import EffectSpec, at_joints, everywh
 from minertia.identification.problem.tried import Tried
 from minertia.io.arrays import Array
 from minertia.io.notebook import clipped, plural
+from minertia.robot.effect import JointState
 from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
@@ -38,16 +39,19 @@ TIE = 1.0  # of the logarithm of the marginal likelihood: models that differ les
 EFFECT_TIMES = 1.0
 TRAVEL = 4.2 * math.pi  # rad: arms with cables turn twice at most (+-360 deg, with some reserve)
 ROUNDS = 2  # of the search for constants
+LEAST = 0.01  # of the viscous friction at rest, left at high speeds, as a lubricant does not thin to nothing
 EXCESS = 1.0  # of Coulomb friction: Stribeck friction is at most that, as static friction of drives is at most twice it
 MARGIN = 1.5  # times the highest speed and the range of the logs, up to which friction must take power from the motion
-FRACTIONS = {  # of the highest speed of a joint, of its range for a displacement: values of a constant that are tried
-    "width": (0.003, 0.01, 0.03, 0.1),
-    "velocity": (0.01, 0.03, 0.1),
-    "displacement": (0.001, 0.003, 0.01, 0.03),
+FRACTIONS = {  # of the highest speed of a joint, for presliding of its range: values of constants that are tried
+    "FCT": (0.003, 0.01, 0.03, 0.1),
+    "FVS": (0.03, 0.1, 0.3),
+    "FS": (0.01, 0.03, 0.1),
+    "FP": (0.001, 0.003, 0.01, 0.03),
 }
 ALIKE, SHARPER = "the simpler model predicts alike", "friction that jumps at rest predicts better"
 POWER = "it adds power to the motion at high speeds"
 STATIC = "friction at rest would be more than twice that of sliding"
+THINNED = "no viscous friction would be left at high speeds"
 PUSHES = "Coulomb friction would be negative just outside the range of the logs"
 SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
 WARM = 8  # iterations of the factors from those of a larger model
@@ -70,12 +74,14 @@ LADDER = (
     Step("smooth_coulomb", "FCT", "width", replaces="FC"),
     Step("load_coulomb", "FCL"),
     Step("spring", "KS"),
+    Step("shear_thinning", "FVS", "velocity"),
     Step("cubic", "FVC"),
     Step("stribeck", "FS", "velocity"),
     Step("position_coulomb", "FCQ", "middle"),
     Step("presliding", "FP", "displacement"),
 )
 DRY = ("FCT", "FP")  # steps that reach a level of Coulomb friction
+CURVED = ("FVS", "FVC")  # steps of viscous friction that is not proportional to the speed
 START = ("rotor", "viscous", "coulomb", "offset")
 DROPPED = "rotor"  # of the start, where the logs do not show it
 
@@ -187,9 +193,10 @@ def candidates(
 ) -> tuple[EffectSpec, ...]:
     """All candidate effects on every joint, for `chosen_effects`.
 
-    reach (3, n): lowest and highest position and highest speed of each coordinate.  fractions: values of constants
-    in parts of the highest speed, of a displacement in parts of the range.  memory: with effects that depend on the
-    path of the joint.  fixed: names of known parameters, whose effects are not replaced.
+    reach (3, n): lowest and highest position and highest speed of each coordinate.  fractions: values of the
+    constant of an effect, by symbol, in parts of the highest speed, of a displacement in parts of the range.
+    memory: with effects that depend on the path of the joint.  fixed: names of known parameters, whose effects are
+    not replaced.
     """
     steps = [step for step in LADDER if memory or "presliding" not in BY_SYMBOL[step.symbol].inputs]
     found = [*usual_effects(robot)]
@@ -227,7 +234,7 @@ def _values(
         middle = 0.5 * (reach[0] + reach[1])
         return [float(f"{sum(middle[c] * float(ratio) for c, ratio in robot.shares(j)):.2g}")]  # type: ignore[arg-type]
     whole = joint_speed(robot, j, reach[1] - reach[0] if step.constant == "displacement" else reach[2])
-    return [float(f"{part * whole:.2g}") for part in fractions[step.constant] if part * whole > 0]
+    return [float(f"{part * whole:.2g}") for part in fractions[step.symbol] if part * whole > 0]
 
 
 def _tag(value: float | None) -> str:
@@ -471,18 +478,37 @@ class _Selection:
     def _implausible(self, step: Step, j: int, k: int) -> str:
         """Why the value of an effect (column k) at a joint cannot be friction; empty if it can."""
         beta = self.found.beta
-        value = {name: beta[self.index[f"{name}{j + 1}"]] if f"{name}{j + 1}" in self.index else 0.0 for name in
-                 ("FV", "FC")}  # fmt: skip
-        coulomb = value["FC"] + sum(beta[p] for one in LADDER if one.symbol in DRY for p in self._places(one, j))
-        if step.symbol == "FVC":
+        coulomb = self._sliding(j, 0.0)
+        if step.symbol == "FVS" and self._level("FV", j) <= LEAST * beta[k]:
+            return THINNED
+        if step.symbol in CURVED:
             v = max(MARGIN * joint_speed(self.robot, j, self.reach[2]), self.robot.joints[j].limits.velocity or 0.0)
-            return "" if coulomb + value["FV"] * v + beta[k] * v**3 > 0 else POWER
+            return "" if self._sliding(j, v) > 0 else POWER
         if step.symbol == "FS":
             return "" if beta[k] <= EXCESS * coulomb else STATIC
         if step.symbol == "FCQ":
             far = MARGIN * 0.5 * joint_speed(self.robot, j, self.reach[1] - self.reach[0])  # from the middle
             return "" if abs(beta[k]) * far <= coulomb else PUSHES
         return ""
+
+    def _level(self, symbol: str, j: int) -> float:
+        """Value of an effect of the initial model at a joint, 0 if it is not in use."""
+        k = self.index.get(f"{symbol}{j + 1}")
+        return 0.0 if k is None else float(self.found.beta[k])
+
+    def _sliding(self, j: int, v: float) -> float:
+        """Friction of a joint that slides at v [rad/s or m/s], without what Stribeck's, the load and the place add."""
+        total = self._level("FC", j) + self._level("FV", j) * v
+        for step in LADDER:
+            for k in self._places(step, j):
+                if step.symbol in DRY:
+                    total += self.found.beta[k]
+                elif step.symbol in CURVED:
+                    value = _value_of(self.problem.names[k])
+                    constants = {step.constant: float(value)} if value else {}
+                    shape = BY_SYMBOL[step.symbol].shape(JointState(0.0, v, 0.0), constants)
+                    total += float(self.found.beta[k]) * float(shape)  # type: ignore[arg-type]
+        return total
 
 
 def _value_of(name: str) -> str:
