@@ -84,6 +84,8 @@ def parse_robot(text: str, source: str) -> Robot:
 def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     path = model_in(name_or_path)
     if is_file(path):
+        if path.suffix.lower() == ".usdz":
+            raise DescriptionError("it is a zip archive; unpack it and give the USD layer inside", file=name_or_path)
         text = read_text(path) if path.suffix.lower() not in STAGES else ""
         reading(path, *referenced(path, text))
         return text, str(name_or_path if path == Path(name_or_path) else path), path.suffix.lower()

@@ -52,7 +52,12 @@ TYPES = {
     "physics:localRot0": "quatf",
     "physics:localRot1": "quatf",
 }
-RAW = {"FV": "urdf:dynamics:damping", "FC": "urdf:dynamics:friction"}  # of older converters: the URDF's own numbers
+# of older converters: the numbers of the URDF or MJCF file, in SI units
+RAW: Mapping[str, tuple[str, ...]] = {
+    "IA": ("mjc:armature",),
+    "FV": ("urdf:dynamics:damping",),
+    "FC": ("urdf:dynamics:friction", "mjc:frictionloss"),
+}
 
 
 @dataclass(frozen=True, slots=True)

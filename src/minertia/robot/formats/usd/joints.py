@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,9 @@ FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 REPORTED = 1e-6  # rad: smaller changes are the rounding of 32 bits
 _BACK: Pose = (((1, 0, 0), (0, -1, 0), (0, 0, -1)), (0, 0, 0))  # half a turn about x: the axis in the other sense
-UNREAD = ("mjc:damping", "mjc:stiffness", "physxJoint:jointFriction")  # of older programs, in units that differ
+# of older programs, in units that differ
+UNREAD = ("mjc:damping", "mjc:stiffness", "mjc:springdamper", "mjc:ref", "physxJoint:jointFriction")
+OTHER_JOINT = "which is not supported; disable it, or describe the robot in an MJCF or a TOML file"
 Array = NDArray[np.float64]
 
 
@@ -69,12 +71,12 @@ def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
     if prim.kind in KINDS:
         return JointMotion(KINDS[prim.kind], str(prim.values.get("physics:axis", "X")))
     if prim.kind != "PhysicsJoint":
-        what = {"PhysicsSphericalJoint": "a spherical joint", "PhysicsDistanceJoint": "a distance joint"}
-        raise DescriptionError(
-            f"joint '{name}' is {what.get(prim.kind, f'of type {prim.kind}')}, which is not supported; replace it by "
-            "revolute joints with small links between them",
-            file=source,
-        )
+        what = "a distance joint" if prim.kind == "PhysicsDistanceJoint" else f"of type {prim.kind}"
+        text = f"joint '{name}' is {what}, {OTHER_JOINT}"
+        if prim.kind == "PhysicsSphericalJoint":
+            text = f"joint '{name}' is a spherical joint, which is not supported; replace it by revolute joints with "
+            text += "small links between them"
+        raise DescriptionError(text, file=source)
     free = [axis for axis in FREEDOMS if not _is_locked(prim.values, axis)]
     if len(free) > 1:
         raise DescriptionError(
@@ -88,11 +90,42 @@ def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
 
 
 def _is_locked(values: Mapping[str, Any], axis: str) -> bool:
-    low, high = (float(values.get(f"limit:{axis}:physics:{end}", s)) for end, s in (("low", -1), ("high", 1)))
-    return low > high
+    """Whether an axis of a D6 joint cannot move."""
+    ends = (("low", -math.inf), ("high", math.inf))
+    low, high = (float(values.get(f"limit:{axis}:physics:{end}", usual)) for end, usual in ends)
+    return low > high or low == high == 0
+
+
+def as_single_axis(prim: Prim, motion: JointMotion) -> Prim:
+    """Joint prim whose attributes have the names of a revolute or prismatic joint, from a D6 joint."""
+    if prim.kind != "PhysicsJoint" or motion.kind == "fixed":
+        return prim
+    free, word = f"{'rot' if motion.kind == 'revolute' else 'trans'}{motion.axis}", axis_word(motion.kind)
+    names = {f"limit:{free}:physics:low": LOWER, f"limit:{free}:physics:high": UPPER}
+    for family in ("drive", "physxJointAxis"):
+        start = f"{family}:{free}:"
+        names |= {key: f"{family}:{word}:{key.removeprefix(start)}" for key in prim.values if key.startswith(start)}
+    return replace(prim, values={names.get(key, key): value for key, value in prim.values.items()})
 
 
 # ------------------------------------------------------------------------------------------------------------- frames
+
+
+def turned(prim: Prim, motion: JointMotion, worlds: Sequence[Array]) -> float:
+    """Angle [rad] between the two sides of a joint that its motion does not explain.
+
+    worlds: rotation in the world of each of the two prims that the joint names.
+    """
+    first, second = (R @ _turn(prim, k) for k, R in enumerate(worlds))
+    if motion.kind != "revolute":
+        return rotation_angle(first, second)
+    a, b = (R @ np.array(AXES[motion.axis]) for R in (first, second))
+    return float(math.atan2(np.linalg.norm(np.cross(a, b)), a @ b))
+
+
+def _turn(prim: Prim, k: int) -> Array:
+    quat = prim.values.get(f"physics:localRot{k}", (1.0, 0.0, 0.0, 0.0))
+    return quaternion_to_matrix(*quat) if any(quat) else np.eye(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +182,7 @@ class FrameReading:
         values = self.prim.values
         stored = values.get(f"physics:localPos{k}", (0.0, 0.0, 0.0))
         place = np.array([shortest(v) if own else v for v in stored], float)
-        quat = values.get(f"physics:localRot{k}", (1.0, 0.0, 0.0, 0.0))
-        turn = quaternion_to_matrix(*quat) if any(quat) else np.eye(3)
-        R, p = end[:3, :3] @ turn, self.units.metres * (end[:3, :3] @ place + end[:3, 3])
+        R, p = end[:3, :3] @ _turn(self.prim, k), self.units.metres * (end[:3, :3] @ place + end[:3, 3])
         meant = snap_rotation(R, self.snap)
         off = rotation_angle(R, meant)
         if off > REPORTED:
@@ -192,10 +223,10 @@ def read_effects(
     """Effects of a joint, their constants, and notes."""
     values, notes = prim.values, []
     found = {symbol: v for symbol in EFFECTS if (v := _standard_effect(values, symbol, kind, units)) is not None}
-    if any(key in values for key in UNREAD):
-        listed = ", ".join(key for key in UNREAD if key in values)
+    if any(_is_set(values.get(key)) for key in UNREAD):
+        listed = ", ".join(key for key in UNREAD if _is_set(values.get(key)))
         notes.append(Note("warning", f"joint '{name}'", f"{listed} not read: its unit differs between programs"))
-    if f"drive:{axis_word(kind)}:physics:stiffness" in values:
+    if any(values.get(f"drive:{axis_word(kind)}:physics:{gain}") for gain in ("stiffness", "damping")):
         notes.append(Note("info", f"joint '{name}'", "its drive is a controller, and no part of the robot"))
     given, constants = _own_effects(values) if own else ({}, {})
     if given:
@@ -212,8 +243,12 @@ def _standard_effect(values: Mapping[str, Any], symbol: str, kind: str, units: U
         value = values.get(key.format(axis_word(kind)))
         if value is not None and math.isfinite(float(value)):
             return shortest(float(value)) * units.effect(symbol, kind)
-    raw = values.get(RAW.get(symbol, ""))
+    raw = next((values[key] for key in RAW[symbol] if key in values), None)
     return None if raw is None else shortest(float(raw))
+
+
+def _is_set(value: Any) -> bool:
+    return any(value) if isinstance(value, tuple) else bool(value)
 
 
 def _own_effects(values: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:

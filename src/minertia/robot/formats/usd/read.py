@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
@@ -28,24 +28,31 @@ from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import LENGTH_TOLERANCE, snap_rotation, snap_vector
 from minertia.robot.formats.usd.actuators import CONSTANT, KIND, TARGETS
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
-from minertia.robot.formats.usd.bodies import EDITED, read_inertial
+from minertia.robot.formats.usd.bodies import EDITED, body_notes, read_inertial
 from minertia.robot.formats.usd.check import check_values
 from minertia.robot.formats.usd.joints import (
     FrameReading,
     JointMotion,
+    as_single_axis,
     motion_of,
     read_effects,
     read_elastic,
     read_limits,
+    turned,
 )
+from minertia.robot.formats.usd.mimic import newton_mimic, physx_mimic
+from minertia.robot.formats.usd.scene import read_gravity
 from minertia.robot.formats.usd.stage import BODY, Prim, UsdStage, read_stage
 from minertia.robot.formats.usd.text import plain_name
 from minertia.robot.inertia import Ten
-from minertia.robot.robot import EARTH, Note, Robot
+from minertia.robot.robot import Note, Robot
 
+COMPUTED = "so that simulators compute one from its colliders; write out mass, centerOfMass and diagonalInertia"
 WORLD = ""  # path of the world
 SCALED = 1e-4  # change of lengths by a transform that is no rounding
 SMALLEST_UNIT, LARGEST_UNIT = 1e-9, 1e9  # metres and kilograms of a unit that can be meant
+EXCLUDED = "physics:excludeFromArticulation"
+TURNED = 1e-3  # rad between the placement of the base and its joint to the world that is no rounding
 CENTIMETRE = 0.01  # metres of a unit where a stage does not say so, by the rule of USD
 Array = NDArray[np.float64]
 
@@ -80,6 +87,7 @@ class StageReading:
         self.stage, self.options = stage, options
         self.notes: list[Note] = []
         self.own = not options.single
+        self.prim = options.prim.rstrip("/")
         self.units = self._units()
         self.bodies = {p.path: p for p in self._scope() if BODY in p.schemas and _is_on(p, "rigidBodyEnabled")}
         self._check_bodies()
@@ -87,8 +95,7 @@ class StageReading:
         check_count(len(joints), "joints", stage.source)
         self.names = _names([*self.bodies.values()], self.own)
         labels = _names(joints, self.own)
-        self.edges = [self._edge(p, labels[p.path]) for p in joints if _is_on(p, "jointEnabled")]
-        self.edges = [edge for edge in self.edges if edge.bodies[0] != edge.bodies[1]]
+        self.edges = self._edges([p for p in joints if _is_on(p, "jointEnabled")], labels)
         self._choose()
         self.links = {self.names[path]: path for path in self.bodies}
         self.joints = {edge.name: edge.prim.path for edge in self.edges}
@@ -99,12 +106,13 @@ class StageReading:
         root, base, world, edges = self._base()
         specs, order = self._tree(root, edges)
         self.tens = {self.names[path]: self._ten(prim) for path, prim in self.bodies.items()}
+        is_floating = (self.options.base or base) == "floating"
+        self._check_carried(specs, self.names.get(root, ""), is_floating)
         bodies = [BodySpec(self.names[path], self.tens[self.names[path]]) for path in order if path != WORLD]
         if root == WORLD:
             bodies.insert(0, BodySpec("world"))
         frames = [*self._frames({body.name for body in bodies})]
         self._tell()
-        is_floating = (self.options.base or base) == "floating"
         description = Description(
             name=self._name(),
             bodies=[*bodies, *(body for body, _ in frames)],
@@ -129,7 +137,7 @@ class StageReading:
     # ------------------------------------------------------------------ what there is
 
     def _scope(self) -> list[Prim]:
-        prim = self.options.prim
+        prim = self.prim
         if not prim:
             return [*self.stage.prims.values()]
         if prim not in self.stage.paths:
@@ -149,28 +157,57 @@ class StageReading:
         return Units(metres, kilograms)
 
     def _check_bodies(self) -> None:
-        lost = f"; layers that did not open: {', '.join(self.stage.unopened[:3])}" if self.stage.unopened else ""
+        stage = self.stage
         if not self.bodies:
-            over = f" ({self.stage.undefined} bodies and joints are overridden, but nowhere defined)"
-            over = over if self.stage.undefined else ""
-            where = f" below '{self.options.prim}'" if self.options.prim else ""
-            self._fail(f"the stage has no rigid bodies{where}{over}{lost or '; it may hold shapes only'}")
-        check_count(len(self.bodies), "rigid bodies", self.stage.source)
-        if lost:
-            text = f"{len(self.stage.unopened)} layers did not open{lost}; the robot is read without them"
+            over = f" ({stage.undefined} bodies and joints are overridden, but nowhere defined)"
+            over = over if stage.undefined else ""
+            over += f" with the variants {', '.join(stage.variants[:5])}" if stage.variants else ""
+            where = f" below '{self.prim}'" if self.prim else ""
+            self._fail(f"the stage has no rigid bodies{where}{over}{stage.lost or '; it may hold shapes only'}")
+        check_count(len(self.bodies), "rigid bodies", stage.source)
+        if stage.lost:
+            parts = [f"{len(stage.unopened)} layers did not open"] if stage.unopened else []
+            parts += [f"{len(stage.dangling)} references were not followed"] if stage.dangling else []
+            text = f"{' and '.join(parts)}{stage.lost}; the robot is read without them"
+            self.notes.append(Note("warning", "stage", text))
+        if stage.foreign:
+            text = (
+                f"{'; '.join(stage.foreign[:3])}; USD converts no units, so the numbers are read in those of the stage"
+            )
             self.notes.append(Note("warning", "stage", text))
 
     def _edge(self, prim: Prim, name: str) -> Edge:
         check_values(prim, f"joint '{name}'", self.stage.source)
-        if prim.values.get("physics:excludeFromArticulation"):
-            self._fail(
-                f"joint '{name}' closes a loop (excludeFromArticulation), and loops are not read from USD; describe "
-                "the robot in an MJCF or a TOML file"
-            )
         motion = motion_of(prim, name, self.stage.source)
         self._check_constant(prim, f"joint '{name}'")
         found = [self._end(prim, name, k) for k in (0, 1)]
-        return Edge(prim, name, motion, (found[0][0], found[1][0]), (found[0][1], found[1][1]))
+        ends = found[0][1], found[1][1]
+        return Edge(as_single_axis(prim, motion), name, motion, (found[0][0], found[1][0]), ends)
+
+    def _edges(self, joints: Sequence[Prim], names: Mapping[str, str]) -> list[Edge]:
+        """Joints between different bodies; an error for one outside the articulation that closes a loop.
+
+        A joint outside the articulation that closes none, such as that of a tool, is a joint like others.
+        """
+        found = [self._edge(p, names[p.path]) for p in joints if not p.values.get(EXCLUDED)]
+        near: dict[str, list[str]] = {}
+        for edge in found:
+            for body in edge.bodies:
+                near.setdefault(body, []).append(edge.other(body))
+        for prim in (p for p in joints if p.values.get(EXCLUDED)):
+            check_values(prim, f"joint '{names[prim.path]}'", self.stage.source)
+            a, b = (self._end(prim, names[prim.path], k)[0] for k in (0, 1))
+            if a != b and b in _connected(near, a):
+                self._fail(
+                    f"joint '{names[prim.path]}' closes a loop (excludeFromArticulation), and loops are not read from "
+                    "USD; describe the robot in an MJCF or a TOML file"
+                )
+            near.setdefault(a, []).append(b)
+            near.setdefault(b, []).append(a)
+            text = "it is outside the articulation (excludeFromArticulation), and read like other joints"
+            self.notes.append(Note("info", f"joint '{names[prim.path]}'", text))
+            found.append(self._edge(prim, names[prim.path]))
+        return [edge for edge in found if edge.bodies[0] != edge.bodies[1]]
 
     def _end(self, prim: Prim, name: str, k: int) -> tuple[str, Array]:
         """Body to which a joint is attached, and the pose in it of the prim that the joint names.
@@ -181,9 +218,10 @@ class StageReading:
         if not targets:
             return WORLD, np.eye(4)
         path = targets[0]
+        if len(targets) > 1:
+            self._fail(f"joint '{name}' has {len(targets)} targets of physics:body{k}; name one body")
         if path not in self.stage.paths:
-            lost = f"; layers that did not open: {', '.join(self.stage.unopened[:3])}" if self.stage.unopened else ""
-            self._fail(f"joint '{name}' names the body '{path[:200]}', which does not exist{lost}")
+            self._fail(f"joint '{name}' names the body '{path[:200]}', which does not exist{self.stage.lost}")
         body = path
         while body and body not in self.bodies:
             body = body.rpartition("/")[0]
@@ -208,6 +246,16 @@ class StageReading:
         if prim.changing:
             self._fail(f"{what} has time samples ({prim.changing[0]}); give values that do not change")
 
+    def _check_still(self, body: Prim) -> None:
+        """Raise an error for a body below a prim whose transform changes with time."""
+        path = body.parent
+        while path:
+            above = self.stage.prims.get(path)
+            names = [name for name in (above.changing if above else ()) if name.startswith("xformOp:")]
+            if names:
+                self._fail(f"prim '{path}' has time samples ({names[0]}); give values that do not change")
+            path = path.rpartition("/")[0]
+
     # ------------------------------------------------------------------ which robot
 
     def _choose(self) -> None:
@@ -219,7 +267,8 @@ class StageReading:
         moving = [g for g in groups if any(e.motion.kind != "fixed" and {*e.bodies} & g for e in self.edges)]
         if not moving:
             self._fail("no joint of this stage can move")
-        if len(moving) > 1 and not self.options.prim:
+        grounded = {body for edge in self.edges if WORLD in edge.bodies for body in edge.bodies}
+        if len(moving) > 1 and not (self.prim and all(group & grounded for group in moving)):
             names = ", ".join(f"'{_common([*g])}'" for g in moving[:5])
             self._fail(
                 f"the stage has {len(moving)} robots ({names}); choose one by its prim, as minertia convert "
@@ -236,6 +285,7 @@ class StageReading:
             check_values(prim, f"link '{self.names[path]}'", self.stage.source)
             self._check_constant(prim, f"link '{self.names[path]}'")
             self._check_rigid(prim.world, f"link '{self.names[path]}'")
+            self._check_still(prim)
 
     def _groups(self) -> list[set[str]]:
         """Groups of bodies that are connected by joints; joints to the world do not connect groups."""
@@ -249,12 +299,7 @@ class StageReading:
         for path in near:
             if path in seen:
                 continue
-            group, waiting = set[str](), [path]
-            while waiting:
-                one = waiting.pop()
-                if one not in group:
-                    group.add(one)
-                    waiting += near[one]
+            group = _connected(near, path)
             seen |= group
             groups.append(group)
         return groups
@@ -264,6 +309,8 @@ class StageReading:
     def _base(self) -> tuple[str, str, Array, list[Edge]]:
         """Root, kind of base, rotation of the root in the world, and the joints of the tree."""
         on_ground = [edge for edge in self.edges if WORLD in edge.bodies]
+        for edge in on_ground:
+            self._check_placed(edge)
         held = [path for path, prim in self.bodies.items() if prim.values.get("physics:kinematicEnabled")]
         if not on_ground and len(held) <= 1:
             root = held[0] if held else self._top()
@@ -276,6 +323,20 @@ class StageReading:
         if held:
             self._fail(f"link '{self.names[held[0]]}' is kinematic beside joints on the ground; fix it by a joint")
         return WORLD, "fixed", np.eye(3), self.edges
+
+    def _check_placed(self, edge: Edge) -> None:
+        """A warning where a body is not placed as its joint to the world holds it, since gravity depends on it."""
+        worlds = [
+            end[:3, :3] if body == WORLD else self.bodies[body].world[:3, :3] @ end[:3, :3]
+            for body, end in zip(edge.bodies, edge.ends, strict=True)
+        ]
+        angle = turned(edge.prim, edge.motion, worlds)
+        if angle > TURNED:
+            text = (
+                f"the transform of its body is turned by {math.degrees(angle):.3g} degrees against this joint to the "
+            )
+            text += "world; the joint is read, so check the direction of gravity"
+            self.notes.append(Note("warning", f"joint '{edge.name}'", text))
 
     def _mounted(self, edge: Edge) -> Array:
         """Rotation of the root body in the world, from the fixed joint that attaches it."""
@@ -366,7 +427,7 @@ class StageReading:
 
     def _follows(self, edge: Edge) -> FollowsSpec | None:
         prim, kind = edge.prim, edge.motion.kind
-        standard = self._newton_mimic(prim, kind) or self._physx_mimic(prim, kind)
+        standard = self._mimic(edge)
         leaders, ratios = (prim.values.get(f"minertia:follows:{w}") for w in ("joints", "ratios"))
         if not self.own or not leaders or not ratios or len(leaders) != len(ratios):
             return standard
@@ -383,29 +444,28 @@ class StageReading:
     def _is_other_kind(self, leader: str, kind: str) -> bool:
         return any(edge.name == leader and edge.motion.kind != kind for edge in self.edges)
 
-    def _newton_mimic(self, prim: Prim, kind: str) -> FollowsSpec | None:
-        targets = prim.targets.get("newton:mimicJoint", ())
-        if not targets or prim.values.get("newton:mimicEnabled") is False:
+    def _mimic(self, edge: Edge) -> FollowsSpec | None:
+        """Mimic joint of Newton or PhysX."""
+        given = newton_mimic(edge.prim, edge.name, self.stage.source) or physx_mimic(edge.prim)
+        if given is None:
             return None
-        ratio, offset = (float(prim.values.get(f"newton:mimicCoef{k}", usual)) for k, usual in ((1, 1.0), (0, 0.0)))
-        return FollowsSpec((self._leader(targets[0]),), (shortest(ratio),), offset * self.units.position(kind))
-
-    def _physx_mimic(self, prim: Prim, kind: str) -> FollowsSpec | None:
-        """Mimic joint of PhysX: position + gearing * (position of the leader) + offset = 0; None if it is not one."""
-        for key, targets in prim.targets.items():
-            if key.startswith("physxMimicJoint:") and key.endswith(":referenceJoint") and targets:
-                stem = key.rpartition(":")[0]
-                ratio, offset = (float(prim.values.get(f"{stem}:{w}", 0.0)) for w in ("gearing", "offset"))
-                return FollowsSpec((self._leader(targets[0]),), (-ratio,), -offset * self.units.position(kind))
-        return None
-
-    def _leader(self, path: str) -> str:
-        return next((edge.name for edge in self.edges if edge.prim.path == path), path.rpartition("/")[2])
+        kind, leader = edge.motion.kind, next((e for e in self.edges if e.prim.path == given.leader), None)
+        name = given.leader.rpartition("/")[2] if leader is None else leader.name
+        ratio, unit = shortest(given.ratio), self.units.position(kind)
+        if leader is not None and leader.motion.kind not in (kind, "fixed"):
+            if not given.has_units:
+                self._fail(
+                    f"joint '{edge.name}' follows '{name}' of another kind, for which Newton has no unit of "
+                    "newton:mimicCoef1; make both revolute or both prismatic"
+                )
+            ratio *= unit / self.units.position(leader.motion.kind)
+        return FollowsSpec((name,), (ratio,), given.offset * unit)
 
     # ------------------------------------------------------------------ parts of the description
 
     def _ten(self, prim: Prim) -> Ten | None:
         name = self.names[prim.path]
+        self.notes += body_notes(prim, name)
         ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source)
         impossible = impossible_body(name, ten)
         self.notes += [*notes, *([impossible] if impossible is not None else [])]
@@ -451,26 +511,15 @@ class StageReading:
         return sorted(specs, key=lambda spec: numbers[spec.name])
 
     def _name(self) -> str:
-        root = self.stage.prims.get(self.options.prim or self.stage.default)
+        root = self.stage.prims.get(self.prim or self.stage.default)
         if root is None:
             return _common([*self.bodies]).rpartition("/")[2] or "robot"
         return str(root.values.get(NAME) or root.label or root.name)
 
     def _gravity(self, world: Array | None) -> tuple[float, float, float]:
         """Gravity [m/s2] in the frame of the root, whose rotation in the world is given (None: in the world)."""
-        scenes = [prim for prim in self.stage.prims.values() if prim.kind == "PhysicsScene"]
-        values = scenes[0].values if scenes else {}
-        if scenes:
-            check_values(scenes[0], "the physics scene", self.stage.source)
-        size = float(values.get("physics:gravityMagnitude", -math.inf))
-        way = np.array(values.get("physics:gravityDirection", (0.0, 0.0, 0.0)), float)
-        if not np.any(way):
-            way = np.array((0.0, 0.0, -1.0) if self.stage.up == "Z" else (0.0, -1.0, 0.0))
-        strength = -EARTH[2] if size == -math.inf else shortest(size) * self.units.metres
-        found = strength * way / np.linalg.norm(way)
-        ours = values.get("minertia:gravity") if self.own else None
-        if ours is not None and len(ours) == 3 and np.abs(found - np.array(ours)).max() <= 1e-6 * max(strength, 1e-6):
-            found = np.array(ours, float)
+        found, notes = read_gravity(self.stage, self.units, self.own)
+        self.notes += notes
         R = np.eye(3) if world is None else np.array(snap_rotation(world, self.options.snap), float)
         x, y, z = (float(v) + 0.0 for v in R.T @ found)
         return x, y, z
@@ -490,14 +539,29 @@ class StageReading:
         effects = [{s: v[k] for s, v in motors.items() if len(v) == n and v[k]} for k in range(n)]
         return {"coupling": np.reshape(flat, (n, n)).tolist(), "motor_effects": effects}
 
+    def _check_carried(self, specs: Sequence[JointSpec], root: str, is_floating: bool) -> None:
+        """Raise an error for a moving body whose mass its colliders give; a warning for one without any mass.
+
+        A body on a fixed joint moves with the one that carries it.
+        """
+        moving = {root} if is_floating else set()
+        moving |= {spec.child for spec in specs if spec.kind != "fixed"}
+        for spec in specs:  # from the root outwards
+            moving |= {spec.child} if spec.parent in moving else set()
+        for name in (name for name in self.links if name in moving and self.tens[name] is None):
+            prim = self.bodies[self.links[name]]
+            if self.own and INERTIAL in prim.values:
+                continue
+            if prim.weighed or (prim.colliders and prim.values.get("physics:density")):
+                self._fail(f"link '{name}' moves and has no physics:mass, {COMPUTED}")
+            text = "it has no physics:mass and is read without one; simulators may compute one from its colliders"
+            self.notes.append(Note("warning", f"link '{name}'", text))
+
     def _check_masses(self, robot: Robot) -> None:
         for name, ten in moving_links(robot):
             is_ours = self.own and INERTIAL in self.bodies[self.links[name]].values
             if (ten is None or not any(ten)) and not is_ours:
-                self._fail(
-                    f"link '{name}' moves and has no physics:mass, so that simulators compute one from its colliders; "
-                    "write out mass, centerOfMass and diagonalInertia"
-                )
+                self._fail(f"link '{name}' moves and has no physics:mass, {COMPUTED}")
 
     def _tell(self) -> None:
         if self.stage.variants:
@@ -511,6 +575,17 @@ def _is_joint(prim: Prim) -> bool:
 
 def _is_on(prim: Prim, word: str) -> bool:
     return prim.values.get(f"physics:{word}") is not False
+
+
+def _connected(near: Mapping[str, Sequence[str]], start: str) -> set[str]:
+    """All bodies that joints connect with a body, and that body."""
+    found, waiting = set[str](), [start]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += near.get(one, ())
+    return found
 
 
 def _common(paths: Sequence[str]) -> str:

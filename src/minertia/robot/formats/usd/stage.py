@@ -9,8 +9,9 @@ fetched from another location, and a layer that cannot be opened is reported in 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +32,7 @@ MAX_PRIMS = 200_000
 MAX_NESTED = 200  # references of references and prims below prims; each is a call here
 MAX_DEPTH = 500  # of brackets in a text; OpenUSD's parser ends the process at some thousands
 POINTER = b"version https://git-lfs.github.com/spec/"
+PACKAGE = b"PK\x03\x04"  # .usdz
 COLLIDER = "PhysicsCollisionAPI"
 BODY = "PhysicsRigidBodyAPI"
 _NAMESPACES = ("physics:", "newton:", "physx", "drive:", "limit:", "mjc:", "urdf:", "minertia:")
@@ -40,8 +42,9 @@ _NAMESPACES = ("physics:", "newton:", "physx", "drive:", "limit:", "mjc:", "urdf
 class Prim:
     """One prim: authored attribute values by name, targets of relationships, pose in the world (4 x 4).
 
-    label: display name.  changing: names of attributes with time samples.  colliders: whether it has collision
-    shapes below it.  is_instance: whether it is inside an instance, where nothing can be overridden.
+    label: display name.  changing: names of attributes that time samples change.  colliders: whether it is a body
+    with collision shapes of its own.  weighed: whether one of these gives a mass or a density.  is_instance:
+    whether it is inside an instance, where nothing can be overridden.
     """
 
     path: str
@@ -53,6 +56,7 @@ class Prim:
     label: str = ""
     changing: tuple[str, ...] = ()
     colliders: bool = False
+    weighed: bool = False
     is_instance: bool = False
 
     @property
@@ -72,8 +76,9 @@ class UsdStage:
 
     metres, kilograms: size of its units of length and mass; metres is None where the stage does not specify
     it.  up: its upward axis, "" where it is not specified.  unopened: layers that could not be opened, each
-    with the reason.  undefined: number of bodies and joints that are only overridden and nowhere defined.
-    variants: selected variants, as text.
+    with the reason.  dangling: references to prims that do not exist, as text.  undefined: number of bodies and
+    joints that are only overridden and nowhere defined.  variants: selected variants, as text.  foreign: layers of
+    bodies and joints whose units are not those of the stage, as text.
     """
 
     source: str
@@ -83,9 +88,17 @@ class UsdStage:
     kilograms: float
     up: str
     unopened: tuple[str, ...] = ()
+    dangling: tuple[str, ...] = ()
     undefined: int = 0
     variants: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
     paths: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def lost(self) -> str:
+        """End of a sentence on layers that did not open and references that found no prim; "" if there are none."""
+        layers = f"; layers that did not open: {', '.join(self.unopened[:3])}" if self.unopened else ""
+        return layers + (f"; {'; '.join(self.dangling[:3])}" if self.dangling else "")
 
     def below(self, path: str) -> list[Prim]:
         """The prims at and below a path, in the order of the stage."""
@@ -119,7 +132,7 @@ def to_crate(text: str) -> bytes:
 
 
 def _pxr() -> Any:
-    names = ("Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdUtils")
+    names = ("Pcp", "Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdUtils")
     return SimpleNamespace(**{name: load(f"pxr.{name}", "usd") for name in names})
 
 
@@ -127,6 +140,7 @@ def _reason(err: Exception) -> str:
     """Message of an OpenUSD error, without the location in OpenUSD's source code."""
     text = " ".join(str(err).split()).strip()
     text = text.split(" -- ", 1)[-1] if " -- " in text else text
+    text = re.sub(r"^Error in '.*?' at line \d+ in file \S+ : ", "", text)
     return "".join(c for c in text if c.isprintable())[:300] or "no reason given"
 
 
@@ -139,6 +153,7 @@ def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
     opened: dict[str, Any] = {}
     while waiting:
         path, by = waiting.pop()
+        _refuse_layer(path, by, source)
         why = _unreadable(path)
         layer = None if why else _layer(pxr, path)
         if layer is None:
@@ -209,21 +224,37 @@ def _refuse_elsewhere(name: str, path: Path, source: str) -> None:
         raise DescriptionError(text, file=source)
 
 
+def _refuse_layer(path: Path, by: str, source: str) -> None:
+    """Raise an error for a layer that OpenUSD must not open when it composes the stage."""
+    try:
+        size, head = path.stat().st_size, _head(path)
+    except (OSError, ValueError):
+        return
+    is_text = not head.startswith((b"PXR-USDC", PACKAGE))
+    most = MAX_TEXT_BYTES if is_text else MAX_LAYER_BYTES
+    why = None
+    if head.startswith(PACKAGE):
+        why = "it is a .usdz package; unpack it, as it is a zip archive, and name the layer inside"
+    elif size > most:
+        why = f"it has {size / 1e6:.0f} MB; at most {most // 1_000_000} MB are read"
+    elif is_text and _depth(path) > MAX_DEPTH:
+        why = f"its prims are more than {MAX_DEPTH} deep"
+    if why is not None:
+        raise DescriptionError(f"layer '{path.name}': {why}" if by else why, file=source)
+
+
 def _unreadable(path: Path) -> str | None:
     """Reason why a layer cannot be read, in a few words."""
     try:
-        size = path.stat().st_size
-        with open(path, "rb") as file:
-            head = file.read(len(POINTER))
+        head = _head(path)
     except (OSError, ValueError):
         return "there is no such file"
-    if head == POINTER:
-        return "it is a Git LFS pointer, not the file itself; fetch it with git lfs pull"
-    is_text = not head.startswith((b"PXR-USDC", b"PK"))
-    most = MAX_TEXT_BYTES if is_text else MAX_LAYER_BYTES
-    if size > most:
-        return f"it has {size / 1e6:.0f} MB; at most {most // 1_000_000} MB are read"
-    return f"its prims are more than {MAX_DEPTH} deep" if is_text and _depth(path) > MAX_DEPTH else None
+    return "it is a Git LFS pointer, not the file itself; fetch it with git lfs pull" if head == POINTER else None
+
+
+def _head(path: Path) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(len(POINTER))
 
 
 def _depth(path: Path) -> int:
@@ -250,11 +281,12 @@ def _layer(pxr: Any, path: Path) -> Any:
 
 
 def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdStage:
-    cache = pxr.UsdGeom.XformCache()
+    cache = pxr.UsdGeom.XformCache(pxr.Usd.TimeCode.EarliestTime())  # the only time, since samples are refused
     found: dict[str, Prim] = {}
     paths: set[str] = set()
     variants: list[str] = []
-    colliders: set[str] = set()
+    colliders: dict[str, bool] = {}  # whether each gives a mass or a density
+    layers: dict[Any, None] = {}
     for prim in pxr.Usd.PrimRange(stage.GetPseudoRoot(), pxr.Usd.TraverseInstanceProxies()):
         if prim.IsPseudoRoot():
             continue
@@ -265,11 +297,19 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
         sets = prim.GetVariantSets()
         variants += [f"{name} = {sets.GetVariantSelection(name)}" for name in sets.GetNames()]
         schemas = _schemas(prim)
-        if COLLIDER in schemas:
-            colliders |= set(_above(path))
+        if COLLIDER in schemas and prim.GetAttribute("physics:collisionEnabled").Get() is not False:
+            colliders[path] = any(prim.GetAttribute(f"physics:{name}").Get() for name in ("mass", "density"))
         if _counts(prim, schemas):
-            found[path] = _prim(prim, schemas, cache)
-    given = {path: replace(x, colliders=path in colliders) for path, x in found.items()}
+            found[path] = _prim(pxr, prim, schemas, cache)
+        if BODY in schemas or str(prim.GetTypeName()).endswith("Joint"):
+            layers |= dict.fromkeys(spec.layer for spec in prim.GetPrimStack())
+    for path in _ends(found, paths):
+        prim = stage.GetPrimAtPath(path)
+        found[path] = _prim(pxr, prim, _schemas(prim), cache)
+    owners = {path: next((a for a in _above(path) if _is_body(found.get(a))), "") for path in colliders}
+    weighed = {owners[path] for path, is_weighed in colliders.items() if is_weighed}
+    owning = {*owners.values()}
+    given = {path: replace(x, colliders=path in owning, weighed=path in weighed) for path, x in found.items()}
     has = stage.HasAuthoredMetadata
     root = stage.GetDefaultPrim()
     return UsdStage(
@@ -280,10 +320,51 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
         float(pxr.UsdPhysics.GetStageKilogramsPerUnit(stage)),
         str(pxr.UsdGeom.GetStageUpAxis(stage)) if has("upAxis") else "",
         unopened,
+        tuple(_dangling(pxr, stage)),
         _undefined(pxr, stage),
         tuple(dict.fromkeys(variants)),
+        tuple(_foreign(layers, stage.GetRootLayer())),
         frozenset(paths),
     )
+
+
+def _is_body(prim: Prim | None) -> bool:
+    return prim is not None and BODY in prim.schemas and prim.values.get("physics:rigidBodyEnabled") is not False
+
+
+def _ends(found: Mapping[str, Prim], paths: Collection[str]) -> list[str]:
+    """Further prims that joints name as their bodies, such as shapes, whose poses are needed."""
+    named = {
+        path
+        for prim in found.values()
+        if prim.kind.endswith("Joint")
+        for k in (0, 1)
+        for path in prim.targets.get(f"physics:body{k}", ())
+    }
+    return sorted(path for path in named if path in paths and path not in found)
+
+
+def _dangling(pxr: Any, stage: Any) -> Iterator[str]:
+    """References that OpenUSD could not follow, other than to layers that did not open."""
+    for error in stage.GetCompositionErrors():
+        match = re.match(r"Unresolved \w+ prim path @(.*?)@<(.*?)>", str(error))
+        place = str(error.rootSite.path)[:200]
+        if match is not None:
+            layer, target = os.path.basename(match[1]), match[2]
+            what = "has no default prim" if target == "defaultPrim" else f"has no prim '{target[:200]}'"
+            yield f"'{place}' refers to '{layer}', which {what}"
+        elif isinstance(error, pxr.Pcp.ErrorArcCycle):
+            yield f"'{place}' refers to itself in a circle"
+
+
+def _foreign(layers: Iterable[Any], root: Any) -> Iterator[str]:
+    """Layers whose units differ from those of the stage, which are those of its root layer."""
+    for key, fallback in (("metersPerUnit", 0.01), ("kilogramsPerUnit", 1.0), ("upAxis", "Y")):
+        usual = root.pseudoRoot.GetInfo(key) if root.pseudoRoot.HasInfo(key) else fallback
+        for layer in layers:
+            value = layer.pseudoRoot.GetInfo(key) if layer.pseudoRoot.HasInfo(key) else usual
+            if value != usual:
+                yield f"'{os.path.basename(str(layer.realPath))}' has {key} = {value}, not {usual}"
 
 
 def _above(path: str) -> Iterator[str]:
@@ -311,17 +392,17 @@ def _undefined(pxr: Any, stage: Any) -> int:
     return found
 
 
-def _prim(prim: Any, schemas: tuple[str, ...], cache: Any) -> Prim:
+def _prim(pxr: Any, prim: Any, schemas: tuple[str, ...], cache: Any) -> Prim:
     values, changing = {}, []
     for attribute in prim.GetAuthoredAttributes():
         name = str(attribute.GetName())
-        if name.startswith("xformOp:") and attribute.ValueMightBeTimeVarying():
-            changing.append(name)
-        if not name.startswith(_NAMESPACES):
+        if not name.startswith(("xformOp:", *_NAMESPACES)):
             continue
-        if attribute.ValueMightBeTimeVarying():
+        if _is_changing(pxr, attribute):
             changing.append(name)
-        value = _plain(attribute.Get())
+        if name.startswith("xformOp:"):
+            continue
+        value = _plain(attribute.Get(pxr.Usd.TimeCode.EarliestTime()))
         if value is not None:
             values[name] = value
     targets = {
@@ -338,6 +419,14 @@ def _prim(prim: Any, schemas: tuple[str, ...], cache: Any) -> Prim:
         tuple(changing),
         is_instance=bool(prim.IsInstanceProxy()),
     )
+
+
+def _is_changing(pxr: Any, attribute: Any) -> bool:
+    """Whether an attribute has several values: at several times, or at one time and as its default."""
+    if attribute.GetNumTimeSamples() == 0:
+        return False
+    source = attribute.GetResolveInfo(pxr.Usd.TimeCode.Default()).GetSource()
+    return bool(attribute.ValueMightBeTimeVarying() or source == pxr.Usd.ResolveInfoSourceDefault)
 
 
 def _plain(value: Any) -> Any:

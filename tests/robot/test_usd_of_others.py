@@ -1,0 +1,263 @@
+"""USD stages as other exporters write them: the same robot, a warning, or a refusal with the reason."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minertia.dynamics.model import inverse_dynamics
+from minertia.io.errors import MinertiaError
+from minertia.robot.files import read_robot
+from minertia.robot.robot import Robot
+from tests.robot.usd_helpers import ARM, FIXED, HEAD, MASS, PLACE, TWO, body, joint, stage
+
+pytest.importorskip("pxr")
+WELD = joint("weld", "lower", "tool", kind="PhysicsFixedJoint").replace('uniform token physics:axis = "Y"\n', "")
+BOX = 'def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMassAPI"])\n{{\n{}\n}}\n'
+FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotZ")
+LOCKS = "\n".join(f"float limit:{a}:physics:low = 1\nfloat limit:{a}:physics:high = -1" for a in FREEDOMS)
+
+
+def read(text: str, folder: Path, **options) -> Robot:
+    (folder / "arm.usda").write_text(text)
+    return read_robot(folder / "arm.usda", **options)
+
+
+def difference(robot: Robot, other: Robot) -> float:
+    rng = np.random.default_rng(3)
+    at = [rng.normal(size=(10, robot.n_velocity)) for _ in range(3)]
+    wanted = np.asarray(inverse_dynamics(robot, *at))
+    return float(np.abs(np.asarray(inverse_dynamics(other, *at)) - wanted).max() / np.abs(wanted).max())
+
+
+def second(inside: str, kind: str = "PhysicsRevoluteJoint") -> str:
+    """Stage of the small arm with further attributes at its second joint."""
+    found = joint("j2", "upper", "lower", f"{PLACE}\n{inside}", kind)
+    return stage(*ARM, found if kind != "PhysicsJoint" else found.replace('uniform token physics:axis = "Y"\n', ""))
+
+
+def lower(inside: str) -> str:
+    """Stage of the small arm with another content of its last link."""
+    return stage(*TWO[:2], body("lower", inside), *TWO[3:])
+
+
+def scene(inside: str) -> str:
+    return stage(*TWO, scene=f'def PhysicsScene "scene"\n{{\n{inside}\n}}\n')
+
+
+def warnings(robot: Robot) -> list[str]:
+    return [note.text for note in robot.notes if note.level == "warning"]
+
+
+# ------------------------------------------------------------------------------------------------ the same robot
+
+
+@pytest.mark.parametrize("kind", ["Mesh", "Cube", "Camera"])
+def test_a_joint_may_name_a_shape(kind: str, tmp_path: Path) -> None:
+    op = 'double3 xformOp:translate = (0, 0, {})\nuniform token[] xformOpOrder = ["xformOp:translate"]'
+    shape = f'{MASS}\ndef {kind} "shape"\n{{\n{op.format(0.2)}\ndef Xform "mount"\n{{\n{op.format(0.3)}\n}}\n}}'
+    text = stage(TWO[0], body("upper", shape), *TWO[2:5], joint("j2", "upper/shape/mount", "lower"))
+    assert difference(read(stage(*TWO), tmp_path), read(text, tmp_path)) < 1e-15
+    near = stage(TWO[0], body("upper", shape.replace("0, 0, 0.2", "0, 0, 0.5")), *TWO[2:5], joint("j2", "upper/shape", "lower"))
+    assert difference(read(stage(*TWO), tmp_path), read(near, tmp_path)) < 1e-15
+
+
+def test_one_time_sample_is_a_value(tmp_path: Path) -> None:
+    sampled = second("").replace("localPos0 = (0, 0, 0.5)", "localPos0.timeSamples = {0: (0, 0, 0.5)}")
+    sampled = sampled.replace("physics:mass = 2", "physics:mass.timeSamples = {3: 2}")
+    assert difference(read(stage(*TWO), tmp_path), read(sampled, tmp_path)) == 0
+
+
+def test_a_d6_joint_has_the_limits_and_friction_of_its_axis(tmp_path: Path) -> None:
+    axis = (
+        "float limit:rotY:physics:low = -90\nfloat limit:rotY:physics:high = 45\nfloat drive:rotY:physics:maxForce = 5"
+    )
+    axis += "\nfloat physxJointAxis:rotY:viscousFrictionCoefficient = 0.01\nfloat drive:rotY:physics:stiffness = 9"
+    robot = read(second(f"{LOCKS}\n{axis}", "PhysicsJoint"), tmp_path)
+    x = robot.joints[1].limits
+    assert (x.lower, x.upper, x.effort) == (-math.pi / 2, math.pi / 4, 5.0)
+    assert robot.effect_values["FV2"] == pytest.approx(0.01 * 180 / math.pi)
+    below = read(second(f"{LOCKS}\nfloat limit:rotY:physics:low = 2", "PhysicsJoint"), tmp_path).joints[1].limits
+    assert below.lower == pytest.approx(math.radians(2)) and below.upper is None
+    still = LOCKS.replace("low = 1", "low = 0").replace("high = -1", "high = 0")
+    assert read(second(still, "PhysicsJoint"), tmp_path).joints[1].kind == "revolute"
+
+
+def test_a_joint_outside_the_articulation_that_closes_no_loop_is_one_of_the_tree(tmp_path: Path) -> None:
+    tool = "bool physics:excludeFromArticulation = 1"
+    plain = stage(*TWO, body("tool"), joint("j3", "lower", "tool"))
+    robot = read(stage(*TWO, body("tool"), joint("j3", "lower", "tool", tool)), tmp_path)
+    assert difference(read(plain, tmp_path), robot) == 0
+    assert any("outside the articulation" in note.text for note in robot.notes)
+
+
+def test_a_prim_may_end_in_a_slash(tmp_path: Path) -> None:
+    assert read(stage(*TWO), tmp_path, prim="/arm/").name == "arm"
+
+
+def test_colliders_of_a_nested_link_are_not_those_of_its_parent(tmp_path: Path) -> None:
+    inside = MASS.replace("point3f physics:centerOfMass = (0.1, 0, 0)\n", "")
+    nested = "\n".join([inside, body("lower", "\n".join([MASS, BOX.format("")]))])
+    ends = [FIXED, TWO[4], joint("j2", "upper", "upper/lower", PLACE)]
+    flat = read(stage(TWO[0], body("upper", inside), body("lower"), *ends[:2], TWO[5]), tmp_path)
+    assert difference(flat, read(stage(TWO[0], body("upper", nested), *ends), tmp_path)) == 0
+
+
+def test_gravity_follows_the_rules_of_the_schema(tmp_path: Path) -> None:
+    assert read(scene("float physics:gravityMagnitude = -1"), tmp_path).gravity == (0.0, 0.0, -9.81)
+    for name in ("newton:gravityEnabled", "mjc:flag:gravity"):
+        robot = read(scene(f"bool {name} = 0"), tmp_path)
+        assert robot.gravity == (0.0, 0.0, 0.0) and warnings(robot) == ["the physics scene disables gravity"]
+    two = scene("float physics:gravityMagnitude = 1.5") + 'def PhysicsScene "other"\n{\n}\n'
+    assert warnings(read(two, tmp_path)) == ["its physics scenes differ in gravity; the first one is read"]
+    (said,) = warnings(read(stage(*TWO, head=HEAD.replace('upAxis = "Z"', "")), tmp_path))
+    assert "does not give upAxis" in said
+
+
+# ------------------------------------------------------------------------------------------------ effects, mimic joints
+
+
+def test_values_of_mujoco_count_where_no_others_are_given(tmp_path: Path) -> None:
+    mujoco = "double mjc:armature = 0.1\ndouble mjc:frictionloss = 0.5\ndouble mjc:ref = 0.2\ndouble mjc:damping = 0"
+    robot = read(second(mujoco), tmp_path)
+    assert robot.effect_values == {"IA2": 0.1, "FC2": 0.5}
+    assert warnings(robot) == ["mjc:ref not read: its unit differs between programs"]
+    both = read(second(f"{mujoco}\nfloat newton:armature = 0.25"), tmp_path)
+    assert both.effect_values["IA2"] == 0.25
+
+
+def test_a_drive_that_only_damps_is_told(tmp_path: Path) -> None:
+    robot = read(second("float drive:angular:physics:damping = 0.1"), tmp_path)
+    assert any("its drive is a controller" in note.text for note in robot.notes) and not robot.effect_values
+
+
+def test_mimic_joints_of_physx(tmp_path: Path) -> None:
+    """Position + gearing * leader + offset = 0, degrees at revolute joints; gearing is 1 where it is not given."""
+    stem = "physxMimicJoint:rotY"
+    leader = f"rel {stem}:referenceJoint = </arm/j1>\n"
+    follows = read(second(leader), tmp_path).joints[1].follows
+    assert follows is not None and follows.ratios == (-1.0,)
+    slide = f"{leader}float {stem}:gearing = -0.01\nfloat {stem}:offset = 0.5"
+    follows = read(second(slide, "PhysicsPrismaticJoint"), tmp_path).joints[1].follows
+    assert follows is not None and follows.ratios[0] == pytest.approx(0.01 * 180 / math.pi) and follows.offset == -0.5
+
+
+# ------------------------------------------------------------------------------------------------ warnings
+
+
+def test_what_simulators_take_otherwise_is_told(tmp_path: Path) -> None:
+    light = read(lower(f"{MASS}\nbool physxRigidBody:disableGravity = 1"), tmp_path)
+    assert "its simulator leaves out its weight" in warnings(light)[0]
+    bare = stage(*TWO[:2], body("lower").replace(', "PhysicsMassAPI"', ""), *TWO[3:])
+    assert "physics:mass without PhysicsMassAPI" in warnings(read(bare, tmp_path))[0]
+    tool = read(stage(*TWO, body("tool", BOX.format("")), WELD), tmp_path)
+    assert "it has no physics:mass and is read without one" in warnings(tool)[0]
+
+
+def test_a_base_that_is_placed_otherwise_than_its_joint_holds_it_is_told(tmp_path: Path) -> None:
+    op = 'float3 xformOp:rotateXYZ = (90, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:rotateXYZ"]\n'
+    text = stage(op, *TWO)
+    (said,) = warnings(read(text, tmp_path))
+    assert "turned by 90 degrees against this joint to the world" in said
+    held = FIXED.replace(
+        "rel physics:body1", "quatf physics:localRot0 = (0.70710677, 0.70710677, 0, 0)\nrel physics:body1"
+    )
+    robot = read(text.replace(FIXED, held), tmp_path)
+    assert not warnings(robot) and robot.gravity == pytest.approx((0.0, -9.81, 0.0))
+
+
+def layers(folder: Path, arm: str, arc: str) -> Path:
+    (folder / "arm.usda").write_text(arm)
+    head = '#usda 1.0\n(\n    metersPerUnit = 1\n    upAxis = "Z"\n)\n'
+    (folder / "world.usda").write_text(f'{head}def Xform "world" (prepend references = {arc})\n{{\n}}\n')
+    return folder / "world.usda"
+
+
+def test_layers_in_other_units_are_told(tmp_path: Path) -> None:
+    path = layers(tmp_path, stage(*TWO).replace("metersPerUnit = 1", "metersPerUnit = 0.01"), "@arm.usda@")
+    (said,) = warnings(read_robot(path))
+    assert "'arm.usda' has metersPerUnit = 0.01, not 1.0; USD converts no units" in said
+
+
+def test_references_that_find_nothing_are_told(tmp_path: Path) -> None:
+    with pytest.raises(MinertiaError, match="no rigid bodies; '/world' refers to 'arm.usda', which has no prim '/leg'"):
+        read_robot(layers(tmp_path, stage(*TWO), "@arm.usda@</leg>"))
+    with pytest.raises(
+        MinertiaError, match="no rigid bodies; '/world' refers to 'arm.usda', which has no default prim"
+    ):
+        read_robot(layers(tmp_path, stage(*TWO, head=HEAD.replace('defaultPrim = "arm"', "")), "@arm.usda@"))
+    lost = stage('def Xform "grip" (prepend references = </gone>)\n{\n}\n', *TWO)
+    (said,) = warnings(read_robot(layers(tmp_path, lost, "@arm.usda@")))
+    assert "1 references were not followed; '/world/grip' refers to 'arm.usda', which has no prim '/gone'" in said
+
+
+# ------------------------------------------------------------------------------------------------ refusals
+
+SLASH = "rel newton:mimicJoint = </arm/j1>\n"
+PAIR = "".join(part for part in TWO if part != FIXED)
+FLOATING = (
+    f'{HEAD}def Xform "all"\n{{\ndef Xform "arm"\n{{\n{PAIR}}}\ndef Xform "leg"\n{{\n{PAIR.replace("arm", "leg")}}}\n}}'
+)
+FLOATING = FLOATING.replace("</", "</all/")
+VARIANTS = '(variants = {string Physics = "None"}\nprepend variantSets = "Physics")\n'
+VARIANTS += '{\nvariantSet "Physics" = {\n"None" {\n}\n}\n}'
+SPIN = "float3 xformOp:rotateXYZ.timeSamples = {0: (0, 0, 0), 9: (90, 0, 0)}\nuniform token[] xformOpOrder = "
+SPIN += '["xformOp:rotateXYZ"]\n'
+REFUSED = {
+    "weight of a collider": (
+        stage(*TWO, body("tool", BOX.format("float physics:mass = 3")), WELD),
+        "'tool' moves and has",
+    ),
+    "density of a collider": (lower(BOX.format("float physics:density = 3")), "'lower' moves and has no physics:mass"),
+    "two targets": (
+        second("").replace("</arm/upper>\n", "[</arm/upper>, </arm/base>]\n"),
+        "2 targets of physics:body1; name one",
+    ),
+    "polynomial": (second(f"{SLASH}double mjc:coef2 = 0.1"), "follows another by a polynomial .mjc:coef2"),
+    "kinds": (second(SLASH, "PhysicsPrismaticJoint"), "joint 'j2' follows 'j1' of another kind"),
+    "up": (stage(*TWO, head=HEAD.replace('"Z"', '"X"')), "upAxis is 'X', which is neither Y nor Z"),
+    "scene": (scene("float physics:gravityMagnitude.timeSamples = {0: 1, 1: 2}"), "the physics scene has time samples"),
+    "turning": (stage(SPIN, *TWO), "prim '/arm' has time samples .xformOp:rotateXYZ"),
+    "sample beside a value": (
+        lower(f"{MASS}\nfloat physics:mass.timeSamples = {{0: 1}}"),
+        "has time samples .physics:mass",
+    ),
+    "gear": (
+        stage(*TWO, 'def PhysxPhysicsGearJoint "gear"\n{\n}\n'),
+        "'gear' is of type PhysxPhysicsGearJoint.*disable it",
+    ),
+    "variant": (f'{HEAD}def Xform "arm" {VARIANTS}', "no rigid bodies with the variants Physics = None"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused_in_one_sentence(name: str, tmp_path: Path, capfd) -> None:
+    text, sentence = REFUSED[name]
+    with pytest.raises(MinertiaError, match=sentence) as caught:
+        read(text, tmp_path)
+    assert "\n" not in str(caught.value) and capfd.readouterr().err == ""
+
+
+def test_two_floating_robots_are_not_one(tmp_path: Path) -> None:
+    with pytest.raises(MinertiaError, match="has 2 robots \\('/all/arm', '/all/leg'\\)"):
+        read(FLOATING, tmp_path, prim="/all")
+    assert read(FLOATING, tmp_path, prim="/all/leg").is_floating
+
+
+def test_layers_that_openusd_must_not_open_are_refused(tmp_path: Path) -> None:
+    """OpenUSD's parser ends the process on them, in whatever layer they are."""
+    deep = "#usda 1.0\n" + 'def "a" {\n' * 100_000 + "}" * 100_000
+    with pytest.raises(MinertiaError, match="layer 'arm.usda': its prims are more than 500 deep"):
+        read_robot(layers(tmp_path, deep, "@arm.usda@"))
+
+
+def test_packages_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "arm.usdz").write_bytes(b"PK\x03\x04" + bytes(40))
+    with pytest.raises(MinertiaError, match="it is a zip archive; unpack it and give the USD layer inside"):
+        read_robot(tmp_path / "arm.usdz")
+    (tmp_path / "arm.usd").write_bytes(b"PK\x03\x04" + bytes(40))
+    with pytest.raises(MinertiaError, match="it is a .usdz package; unpack it"):
+        read_robot(tmp_path / "arm.usd")
