@@ -10,7 +10,7 @@ import pytest
 
 from minertia.dynamics.model import inverse_dynamics
 from minertia.io.errors import MinertiaError
-from minertia.robot.files import read_robot
+from minertia.robot.files import read_robot, write_robot
 from minertia.robot.robot import Robot
 from tests.robot.usd_helpers import ARM, FIXED, HEAD, MASS, PLACE, TWO, body, joint, stage
 
@@ -61,7 +61,8 @@ def test_a_joint_may_name_a_shape(kind: str, tmp_path: Path) -> None:
     shape = f'{MASS}\ndef {kind} "shape"\n{{\n{op.format(0.2)}\ndef Xform "mount"\n{{\n{op.format(0.3)}\n}}\n}}'
     text = stage(TWO[0], body("upper", shape), *TWO[2:5], joint("j2", "upper/shape/mount", "lower"))
     assert difference(read(stage(*TWO), tmp_path), read(text, tmp_path)) < 1e-15
-    near = stage(TWO[0], body("upper", shape.replace("0, 0, 0.2", "0, 0, 0.5")), *TWO[2:5], joint("j2", "upper/shape", "lower"))
+    shape = shape.replace("0, 0, 0.2", "0, 0, 0.5")
+    near = stage(TWO[0], body("upper", shape), *TWO[2:5], joint("j2", "upper/shape", "lower"))
     assert difference(read(stage(*TWO), tmp_path), read(near, tmp_path)) < 1e-15
 
 
@@ -192,6 +193,16 @@ def test_references_that_find_nothing_are_told(tmp_path: Path) -> None:
     lost = stage('def Xform "grip" (prepend references = </gone>)\n{\n}\n', *TWO)
     (said,) = warnings(read_robot(layers(tmp_path, lost, "@arm.usda@")))
     assert "1 references were not followed; '/world/grip' refers to 'arm.usda', which has no prim '/gone'" in said
+
+
+@pytest.mark.parametrize("snap", [0.0, 2e-3])
+def test_a_template_is_read_as_the_robot_was(snap: float, tmp_path: Path) -> None:
+    """Angles near right angles, here of the frame of a link, may have been taken as exact or not."""
+    text = second("quatf physics:localRot1 = (0.7074606, 0, 0, 0.7067527)")  # 89.9427 degrees
+    robot = read(text, tmp_path, snap=snap)
+    heavier = robot.with_parameters({"M2": 2.5})
+    write_robot(heavier, tmp_path / "over.usda", template=tmp_path / "arm.usda")
+    assert difference(heavier, read_robot(tmp_path / "over.usda", snap=snap)) < 1e-12
 
 
 # ------------------------------------------------------------------------------------------------ refusals

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from minertia.algebra.vec3 import invert
+from minertia.algebra.vec3 import Pose, invert
 from minertia.io.errors import DescriptionError
 from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.snap import ANGLE_TOLERANCE
 from minertia.robot.formats.usd.attributes import (
     EFFECTS,
     INERTIAL,
@@ -24,10 +25,11 @@ from minertia.robot.formats.usd.read import StageReading
 from minertia.robot.formats.usd.stage import read_stage
 from minertia.robot.formats.usd.text import Node, layer_text, quoted
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
-from minertia.robot.joint import numeric_pose
+from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.robot import Robot
 
 UNCHANGED = 1e-13  # relative difference of parameters that counts as none
+SNAPPED = 1e-7  # rad or m: larger differences are those of angles that one reading took as exact
 SAME_PLACE = 1e-2  # rad or m between the joints of the robot and of the template
 
 
@@ -44,9 +46,12 @@ class _Over:
 
     def __init__(self, robot: Robot, template: str, prim: str) -> None:
         self.robot, self.template = robot, template
-        options = ReadOptions(robot.base, letters=False, prim=prim)
-        self.reading = StageReading(read_stage(template), options)
-        self.old = self.reading.robot().numeric
+        stage = read_stage(template)
+        for snap in (ANGLE_TOLERANCE, 0.0):  # the robot may have been read either way
+            self.reading = StageReading(stage, ReadOptions(robot.base, snap, letters=False, prim=prim))
+            self.old = self.reading.robot().numeric
+            if self._apart() < SNAPPED:
+                break
         self._check_same()
         self.root = Node("")
 
@@ -73,10 +78,16 @@ class _Over:
             odd = sorted({name for name, *_ in {*ours} ^ {*theirs}})[:5]
             self._fail(f"it has other joints than the robot: {', '.join(odd) or 'their order'}")
         for now, old in zip(self.robot.joints, self.old.joints, strict=True):
-            pairs = ((now.R, old.R), (now.p, old.p))
-            off = max(float(np.abs(np.array(a, float) - np.array(b, float)).max()) for a, b in pairs)
+            off = _distance(now, old)
             if off > SAME_PLACE:
                 self._fail(f"it has joint '{now.name}' elsewhere (by {off:.2g} rad or m)")
+
+    def _apart(self) -> float:
+        """Largest distance [rad or m] between the joints and frames of the robot and those of the template."""
+        joints = [_distance(*pair) for pair in zip(self.robot.joints, self.old.joints, strict=False)]
+        shared = [name for name in self.old.frames if name in self.robot.frames]
+        poses = [[numeric_pose(r.frames[n].pose, r.symbol_values) for r in (self.robot, self.old)] for n in shared]
+        return max([*joints, *(_between(*pair) for pair in poses)], default=0.0)
 
     # ------------------------------------------------------------------ links
 
@@ -152,6 +163,16 @@ class _Over:
         for part in path.strip("/").split("/"):
             node = node.child(part)
         return node
+
+
+def _distance(a: Joint, b: Joint) -> float:
+    """Largest difference of the placements of two joints [rad or m]."""
+    return _between((a.R, a.p), (b.R, b.p))
+
+
+def _between(a: Pose, b: Pose) -> float:
+    """Largest difference of two poses [rad or m]."""
+    return max(float(np.abs(np.array(x, float) - np.array(y, float)).max()) for x, y in zip(a, b, strict=True))
 
 
 def _moved(new: float, before: float) -> bool:
