@@ -146,6 +146,26 @@ def test_mimic_joints_of_physx(tmp_path: Path) -> None:
     assert follows is not None and follows.ratios[0] == pytest.approx(0.01 * 180 / math.pi) and follows.offset == -0.5
 
 
+def test_armature_and_speed_of_an_axis(tmp_path: Path) -> None:
+    """Newer versions of PhysX have them at the axis, where they stand over those of the joint."""
+    axis = "float physxJointAxis:angular:armature = 0.5\nfloat physxJointAxis:angular:maxJointVelocity = 90\n"
+    robot = read(second(f"{axis}float physxJoint:armature = 0.25\nfloat physxJoint:maxJointVelocity = 45"), tmp_path)
+    assert robot.effect_values == {"IA2": 0.5}
+    assert robot.joints[1].limits.velocity == pytest.approx(math.pi / 2)
+
+
+def test_a_joint_without_stops_has_its_speed_and_effort(tmp_path: Path) -> None:
+    limits = "float physxJoint:maxJointVelocity = 180\nfloat drive:angular:physics:maxForce = 7"
+    x = read(second(limits), tmp_path).joints[1].limits
+    assert (x.lower, x.upper, x.velocity, x.effort) == (None, None, pytest.approx(math.pi), 7.0)
+
+
+def test_a_kinematic_base_is_fixed(tmp_path: Path) -> None:
+    held = body("base", f"{MASS}\nbool physics:kinematicEnabled = 1")
+    for ends in (TWO[1:], [part for part in TWO[1:] if part != FIXED]):
+        assert difference(read(stage(*TWO), tmp_path), read(stage(held, *ends), tmp_path)) == 0
+
+
 # ------------------------------------------------------------------------------------------------ warnings
 
 
@@ -154,6 +174,9 @@ def test_what_simulators_take_otherwise_is_told(tmp_path: Path) -> None:
     assert "its simulator leaves out its weight" in warnings(light)[0]
     bare = stage(*TWO[:2], body("lower").replace(', "PhysicsMassAPI"', ""), *TWO[3:])
     assert "physics:mass without PhysicsMassAPI" in warnings(read(bare, tmp_path))[0]
+    assert warnings(read(second("float newton:friction = -1"), tmp_path)) == [
+        "its dry friction is negative, which no joint has"
+    ]
     tool = read(stage(*TWO, body("tool", BOX.format("")), WELD), tmp_path)
     assert "it has no physics:mass and is read without one" in warnings(tool)[0]
 
@@ -217,6 +240,7 @@ VARIANTS = '(variants = {string Physics = "None"}\nprepend variantSets = "Physic
 VARIANTS += '{\nvariantSet "Physics" = {\n"None" {\n}\n}\n}'
 SPIN = "float3 xformOp:rotateXYZ.timeSamples = {0: (0, 0, 0), 9: (90, 0, 0)}\nuniform token[] xformOpOrder = "
 SPIN += '["xformOp:rotateXYZ"]\n'
+GROWN = 'float3 xformOp:scale = (1.00005, 1.00005, 1.00005)\nuniform token[] xformOpOrder = ["xformOp:scale"]\n'
 REFUSED = {
     "weight of a collider": (
         stage(*TWO, body("tool", BOX.format("float physics:mass = 3")), WELD),
@@ -239,6 +263,17 @@ REFUSED = {
     "gear": (
         stage(*TWO, 'def PhysxPhysicsGearJoint "gear"\n{\n}\n'),
         "'gear' is of type PhysxPhysicsGearJoint.*disable it",
+    ),
+    "new kind": (second("", "NewtonBallJoint"), "joint 'j2' is of type NewtonBallJoint, which is not supported"),
+    "scaled a little": (stage(GROWN, *TWO), "link 'base' is scaled or mirrored"),
+    "held twice": (
+        stage(
+            *(
+                part.replace("float physics:mass", "bool physics:kinematicEnabled = 1\nfloat physics:mass")
+                for part in ARM
+            )
+        ),
+        "link 'upper' is kinematic beside other fixed bodies",
     ),
     "variant": (f'{HEAD}def Xform "arm" {VARIANTS}', "no rigid bodies with the variants Physics = None"),
 }

@@ -30,9 +30,10 @@ FULL = "newton:inertia"
 INERTIAL, FRAME, NAME, NUMBER = "minertia:inertial", "minertia:frame", "minertia:name", "minertia:number"
 LOWER, UPPER = "physics:lowerLimit", "physics:upperLimit"
 SPEEDS = ("newton:velocityLimit", "physxJoint:maxJointVelocity")
+AXIS_SPEED = "physxJointAxis:{}:maxJointVelocity"  # of newer versions, which stands over the joint's
 # effect -> attributes of programs, Newton's first, which counts; {} is "angular" or "linear"
 EFFECTS: Mapping[str, tuple[str, ...]] = {
-    "IA": ("newton:armature", "physxJoint:armature"),
+    "IA": ("newton:armature", "physxJointAxis:{}:armature", "physxJoint:armature"),
     "FV": ("newton:damping", "physxJointAxis:{}:viscousFrictionCoefficient"),
     "FC": (
         "newton:friction",

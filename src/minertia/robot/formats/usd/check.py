@@ -9,6 +9,7 @@ from typing import Any
 from minertia.io.errors import DescriptionError
 from minertia.robot.formats.usd.attributes import (
     AXES,
+    AXIS_SPEED,
     CENTRE,
     EFFECTS,
     LOWER,
@@ -30,6 +31,7 @@ COUNTS: Mapping[str, int] = {
     **{name: 0 for names in RAW.values() for name in names},
     **{name.format(word): 0 for names in EFFECTS.values() for name in names for word in ("angular", "linear")},
     **{f"drive:{word}:physics:maxForce": 0 for word in ("angular", "linear")},
+    **{AXIS_SPEED.format(word): 0 for word in ("angular", "linear")},
     **{"newton:mimicCoef0": 0, "newton:mimicCoef1": 0, "minertia:follows:offset": 0},
     **{"minertia:gravity": 3},
 }
@@ -38,6 +40,7 @@ WORDS = {0: "a number", 3: "three numbers", 4: "four numbers"}
 ENDLESS = (
     *(CENTRE, LOWER, UPPER, *SPEEDS, "physics:gravityMagnitude", "urdf:limit:effort"),
     *(f"drive:{word}:physics:maxForce" for word in ("angular", "linear")),
+    *(AXIS_SPEED.format(word) for word in ("angular", "linear")),
 )
 
 

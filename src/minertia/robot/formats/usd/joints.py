@@ -22,6 +22,7 @@ from minertia.robot.formats.snap import (
     snap_vector,
 )
 from minertia.robot.formats.usd.attributes import (
+    AXIS_SPEED,
     EFFECTS,
     FRAME,
     LOWER,
@@ -54,6 +55,7 @@ REPORTED = 1e-6  # rad: smaller changes are the rounding of 32 bits
 _BACK: Pose = (((1, 0, 0), (0, -1, 0), (0, 0, -1)), (0, 0, 0))  # half a turn about x: the axis in the other sense
 # of older programs, in units that differ
 UNREAD = ("mjc:damping", "mjc:stiffness", "mjc:springdamper", "mjc:ref", "physxJoint:jointFriction")
+NEGATIVE = {"IA": "armature", "FV": "viscous friction", "FC": "dry friction"}
 OTHER_JOINT = "which is not supported; disable it, or describe the robot in an MJCF or a TOML file"
 Array = NDArray[np.float64]
 
@@ -200,15 +202,16 @@ class FrameReading:
 def read_limits(prim: Prim, kind: str, units: Units, own: bool) -> Limits:
     """Limits of a joint in SI units."""
     values, unit, word = prim.values, units.position(kind), axis_word(kind)
-    if own:
-        names = ("lower", "upper", "velocity", "acceleration", "effort")
-        ours = Limits(**{name: values.get(f"minertia:limit:{name}") for name in names})
+    names = ("lower", "upper", "velocity", "acceleration", "effort")
+    given = {name: values[f"minertia:limit:{name}"] for name in names if f"minertia:limit:{name}" in values}
+    if own and given:
+        ours = Limits(**given)
         said = limit_attributes(Joint("", kind, None, *HERE, limits=ours), units)
-        if said.keys() >= {name for name in (LOWER, UPPER) if math.isfinite(values.get(name, math.inf))} and agrees(
-            said, values
-        ):
+        there = {name for name in (LOWER, UPPER, *SPEEDS) if math.isfinite(values.get(name, math.inf))}
+        if said.keys() >= there and agrees(said, values):
             return ours
-    speed = next((float(values[name]) for name in SPEEDS if name in values), None)
+    speeds = (SPEEDS[0], AXIS_SPEED.format(word), *SPEEDS[1:])
+    speed = next((float(values[name]) for name in speeds if name in values), None)
     effort = values.get(f"drive:{word}:physics:maxForce")
     force = float(values["urdf:limit:effort"]) if "urdf:limit:effort" in values else None
     if effort is not None:
@@ -228,6 +231,10 @@ def read_effects(
         notes.append(Note("warning", f"joint '{name}'", f"{listed} not read: its unit differs between programs"))
     if any(values.get(f"drive:{axis_word(kind)}:physics:{gain}") for gain in ("stiffness", "damping")):
         notes.append(Note("info", f"joint '{name}'", "its drive is a controller, and no part of the robot"))
+    negative = [symbol for symbol, value in found.items() if value < 0]
+    if negative:
+        text = f"its {', '.join(NEGATIVE[symbol] for symbol in negative)} is negative, which no joint has"
+        notes.append(Note("warning", f"joint '{name}'", text))
     given, constants = _own_effects(values) if own else ({}, {})
     if given:
         held = {symbol: value for symbol, value in given.items() if symbol in EFFECTS}

@@ -49,7 +49,7 @@ from minertia.robot.robot import Note, Robot
 
 COMPUTED = "so that simulators compute one from its colliders; write out mass, centerOfMass and diagonalInertia"
 WORLD = ""  # path of the world
-SCALED = 1e-4  # change of lengths by a transform that is no rounding
+SCALED = 1e-5  # change of lengths by a transform that is no rounding
 SMALLEST_UNIT, LARGEST_UNIT = 1e-9, 1e9  # metres and kilograms of a unit that can be meant
 EXCLUDED = "physics:excludeFromArticulation"
 TURNED = 1e-3  # rad between the placement of the base and its joint to the world that is no rounding
@@ -315,13 +315,13 @@ class StageReading:
         if not on_ground and len(held) <= 1:
             root = held[0] if held else self._top()
             return root, "fixed" if held else "floating", self.bodies[root].world[:3, :3], self.edges
-        if len(on_ground) == 1 and on_ground[0].motion.kind == "fixed" and not held:
-            edge = on_ground[0]
-            return edge.other(WORLD), "fixed", self._mounted(edge), [e for e in self.edges if e is not edge]
+        if [edge.motion.kind for edge in on_ground] == ["fixed"] and not {*held} - {on_ground[0].other(WORLD)}:
+            mount = on_ground[0]
+            return mount.other(WORLD), "fixed", self._mounted(mount), [e for e in self.edges if e is not mount]
+        if held:
+            self._fail(f"link '{self.names[held[-1]]}' is kinematic beside other fixed bodies; fix it by a joint")
         if self.options.base == "floating":
             self._fail(f"the base cannot float: joint '{on_ground[0].name}' moves on the ground")
-        if held:
-            self._fail(f"link '{self.names[held[0]]}' is kinematic beside joints on the ground; fix it by a joint")
         return WORLD, "fixed", np.eye(3), self.edges
 
     def _check_placed(self, edge: Edge) -> None:
@@ -570,7 +570,8 @@ class StageReading:
 
 
 def _is_joint(prim: Prim) -> bool:
-    return prim.kind.endswith("Joint") and ("Physics" in prim.kind)
+    is_attached = any(prim.targets.get(f"physics:body{k}") for k in (0, 1))
+    return prim.kind.endswith("Joint") and ("Physics" in prim.kind or is_attached)
 
 
 def _is_on(prim: Prim, word: str) -> bool:

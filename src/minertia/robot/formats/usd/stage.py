@@ -415,7 +415,7 @@ def _prim(pxr: Any, prim: Any, schemas: tuple[str, ...], cache: Any) -> Prim:
         values,
         targets,
         np.array(cache.GetLocalToWorldTransform(prim), float).T,
-        str(prim.GetDisplayName() or ""),
+        " ".join(str(prim.GetDisplayName() or "").split()),
         tuple(changing),
         is_instance=bool(prim.IsInstanceProxy()),
     )
