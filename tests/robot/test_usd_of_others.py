@@ -83,6 +83,11 @@ def test_a_d6_joint_has_the_limits_and_friction_of_its_axis(tmp_path: Path) -> N
     assert robot.effect_values["FV2"] == pytest.approx(0.01 * 180 / math.pi)
     below = read(second(f"{LOCKS}\nfloat limit:rotY:physics:low = 2", "PhysicsJoint"), tmp_path).joints[1].limits
     assert below.lower == pytest.approx(math.radians(2)) and below.upper is None
+    applied = ", ".join(f'"PhysicsLimitAPI:{axis}"' for axis in FREEDOMS)
+    plain = second(LOCKS, "PhysicsJoint")
+    assert "since PhysicsLimitAPI is not applied" in warnings(read(plain, tmp_path))[0]
+    plain = plain.replace('"j2"\n', f'"j2" (prepend apiSchemas = [{applied}])\n')
+    assert warnings(read(plain, tmp_path)) == []
     still = LOCKS.replace("low = 1", "low = 0").replace("high = -1", "high = 0")
     assert read(second(still, "PhysicsJoint"), tmp_path).joints[1].kind == "revolute"
 
@@ -108,7 +113,8 @@ def test_colliders_of_a_nested_link_are_not_those_of_its_parent(tmp_path: Path) 
 
 
 def test_gravity_follows_the_rules_of_the_schema(tmp_path: Path) -> None:
-    assert read(scene("float physics:gravityMagnitude = -1"), tmp_path).gravity == (0.0, 0.0, -9.81)
+    for size in ("-inf", "-3.4e38"):
+        assert read(scene(f"float physics:gravityMagnitude = {size}"), tmp_path).gravity == (0.0, 0.0, -9.81)
     for name in ("newton:gravityEnabled", "mjc:flag:gravity"):
         robot = read(scene(f"bool {name} = 0"), tmp_path)
         assert robot.gravity == (0.0, 0.0, 0.0) and warnings(robot) == ["the physics scene disables gravity"]
@@ -242,6 +248,10 @@ SPIN = "float3 xformOp:rotateXYZ.timeSamples = {0: (0, 0, 0), 9: (90, 0, 0)}\nun
 SPIN += '["xformOp:rotateXYZ"]\n'
 GROWN = 'float3 xformOp:scale = (1.00005, 1.00005, 1.00005)\nuniform token[] xformOpOrder = ["xformOp:scale"]\n'
 REFUSED = {
+    "negative gravity": (
+        scene("float physics:gravityMagnitude = -1"),
+        "gravityMagnitude is -1, which programs take for",
+    ),
     "weight of a collider": (
         stage(*TWO, body("tool", BOX.format("float physics:mass = 3")), WELD),
         "'tool' moves and has",
@@ -264,6 +274,11 @@ REFUSED = {
         stage(*TWO, 'def PhysxPhysicsGearJoint "gear"\n{\n}\n'),
         "'gear' is of type PhysxPhysicsGearJoint.*disable it",
     ),
+    "frame": (second("custom bool minertia:frame = 1"), "joint 'j2': minertia:frame is not twelve numbers"),
+    "limit": (second('custom string minertia:limit:lower = "x"'), "minertia:limit:lower is not a number"),
+    "leader": (second("custom double minertia:follows:joints = 1"), "minertia:follows:joints is not a list of names"),
+    "inertial": (lower(f"{MASS}\ncustom double minertia:inertial = 1"), "minertia:inertial is not a list of numbers"),
+    "coupling": (stage("custom bool minertia:coupling = 1\n", *TWO), "minertia:coupling is not a list of numbers"),
     "new kind": (second("", "NewtonBallJoint"), "joint 'j2' is of type NewtonBallJoint, which is not supported"),
     "scaled a little": (stage(GROWN, *TWO), "link 'base' is scaled or mirrored"),
     "held twice": (

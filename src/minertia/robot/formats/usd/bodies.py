@@ -27,7 +27,7 @@ from minertia.robot.formats.usd.stage import Prim
 from minertia.robot.inertia import Ten, from_com
 from minertia.robot.robot import Note
 
-MASS_SCHEMA = "PhysicsMassAPI"
+MASS_SCHEMAS = ("PhysicsMassAPI", "NewtonMassAPI")  # the second one includes the first
 APART = 1e-4  # part of the largest moment by which the two forms of an inertia may differ
 Array = NDArray[np.float64]
 
@@ -50,8 +50,8 @@ def read_inertial(prim: Prim, name: str, units: Units, own: bool, source: str) -
 def body_notes(prim: Prim, name: str) -> list[Note]:
     """Notes on attributes of a body that simulators take differently."""
     texts = []
-    if MASS in prim.values and MASS_SCHEMA not in prim.schemas:
-        texts.append(f"it has {MASS} without {MASS_SCHEMA}, so that simulators ignore its mass, which is read here")
+    if MASS in prim.values and not {*MASS_SCHEMAS} & {*prim.schemas}:
+        texts.append(f"it has {MASS} without {MASS_SCHEMAS[0]}, so that simulators ignore its mass, which is read here")
     if prim.values.get("physxRigidBody:disableGravity") or prim.values.get("mjc:gravcomp"):
         texts.append("its simulator leaves out its weight (disableGravity or gravcomp), which is read here")
     return [Note("warning", f"link '{name}'", text) for text in texts]

@@ -98,6 +98,16 @@ def _is_locked(values: Mapping[str, Any], axis: str) -> bool:
     return low > high or low == high == 0
 
 
+def unapplied_limits(prim: Prim, name: str) -> list[Note]:
+    """A warning for axes of a D6 joint that have limits without the schema of limits."""
+    axes = [axis for axis in FREEDOMS if any(key.startswith(f"limit:{axis}:") for key in prim.values)]
+    bare = [axis for axis in axes if f"PhysicsLimitAPI:{axis}" not in prim.schemas]
+    if prim.kind != "PhysicsJoint" or not bare:
+        return []
+    text = f"its limits of {', '.join(bare)} are read, but ignored by simulators, since PhysicsLimitAPI is not applied"
+    return [Note("warning", f"joint '{name}'", text)]
+
+
 def as_single_axis(prim: Prim, motion: JointMotion) -> Prim:
     """Joint prim whose attributes have the names of a revolute or prismatic joint, from a D6 joint."""
     if prim.kind != "PhysicsJoint" or motion.kind == "fixed":

@@ -39,6 +39,7 @@ from minertia.robot.formats.usd.joints import (
     read_elastic,
     read_limits,
     turned,
+    unapplied_limits,
 )
 from minertia.robot.formats.usd.mimic import newton_mimic, physx_mimic
 from minertia.robot.formats.usd.scene import read_gravity
@@ -180,6 +181,7 @@ class StageReading:
         check_values(prim, f"joint '{name}'", self.stage.source)
         motion = motion_of(prim, name, self.stage.source)
         self._check_constant(prim, f"joint '{name}'")
+        self.notes += unapplied_limits(prim, name)
         found = [self._end(prim, name, k) for k in (0, 1)]
         ends = found[0][1], found[1][1]
         return Edge(as_single_axis(prim, motion), name, motion, (found[0][0], found[1][0]), ends)
@@ -483,6 +485,7 @@ class StageReading:
             if FRAME not in prim.values and not is_flange_name(name):
                 continue
             taken.add(name)
+            check_values(prim, f"prim '{prim.path}'", self.stage.source)
             carrier = self.names[body]
             yield BodySpec(name), JointSpec(f"{name} on {carrier}", "fixed", carrier, name, self._placed(prim, body))
 
@@ -527,6 +530,8 @@ class StageReading:
     def _coupling(self) -> dict[str, Any]:
         """Coupled drives, from minertia's attributes."""
         root = self.stage.prims.get(self.stage.default)
+        if root is not None:
+            check_values(root, f"prim '{root.path}'", self.stage.source)
         flat = root.values.get("minertia:coupling") if root is not None and self.own else None
         if not flat:
             return {}

@@ -17,6 +17,7 @@ from minertia.robot.robot import EARTH, Note
 
 UP = {"Y": (0.0, -1.0, 0.0), "Z": (0.0, 0.0, -1.0), "": (0.0, -1.0, 0.0)}  # upward axis -> direction of gravity
 OFF = ("newton:gravityEnabled", "mjc:flag:gravity")  # false: no gravity
+LEAST = -0.5e38  # m/s2; below, by the parser of OpenUSD, the earth's gravity is meant
 SAME = 1e-6  # relative difference that is rounding of 32 bits
 Array = NDArray[np.float64]
 
@@ -26,6 +27,12 @@ def read_gravity(stage: UsdStage, units: Units, own: bool) -> tuple[Array, list[
     scenes = [prim for prim in stage.prims.values() if prim.kind == "PhysicsScene"]
     for scene in scenes:
         check_values(scene, "the physics scene", stage.source)
+        size = scene.values.get("physics:gravityMagnitude", 0.0)
+        if LEAST < size < 0:
+            text = (
+                f"physics:gravityMagnitude is {size:g}, which programs take for upwards or for the earth's; correct it"
+            )
+            raise DescriptionError(text, file=stage.source)
         if scene.changing:
             text = f"the physics scene has time samples ({scene.changing[0]}); give values that do not change"
             raise DescriptionError(text, file=stage.source)
@@ -36,7 +43,7 @@ def read_gravity(stage: UsdStage, units: Units, own: bool) -> tuple[Array, list[
 
 
 def _gravity(values: Mapping[str, Any], up: str, units: Units, own: bool) -> Array:
-    """Gravity of one scene: a negative magnitude means the earth's, a zero direction downwards."""
+    """Gravity of one scene: an endless negative magnitude means the earth's, a zero direction downwards."""
     if any(values.get(name) is False for name in OFF):
         return np.zeros(3)
     size = float(values.get("physics:gravityMagnitude", -math.inf))
