@@ -234,6 +234,17 @@ def test_a_template_is_read_as_the_robot_was(snap: float, tmp_path: Path) -> Non
     assert difference(heavier, read_robot(tmp_path / "over.usda", snap=snap)) < 1e-12
 
 
+def test_a_d6_joint_is_overridden_at_its_axis(tmp_path: Path) -> None:
+    damping = "physxJointAxis:rotY:viscousFrictionCoefficient"
+    robot = read(second(f"{LOCKS}\nfloat {damping} = 0.01", "PhysicsJoint"), tmp_path)
+    changed = robot.with_parameters({"FV2": 2.0})
+    write_robot(changed, tmp_path / "over.usda", template=tmp_path / "arm.usda")
+    text = (tmp_path / "over.usda").read_text()
+    assert f"float {damping} = {np.float32(2 * math.pi / 180)!s}\n" in text and ":angular:" not in text
+    assert '"PhysxJointAxisAPI:rotY"' in text
+    assert difference(changed, read_robot(tmp_path / "over.usda")) < 1e-12
+
+
 # ------------------------------------------------------------------------------------------------ refusals
 
 SLASH = "rel newton:mimicJoint = </arm/j1>\n"

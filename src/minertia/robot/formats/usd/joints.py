@@ -108,11 +108,18 @@ def unapplied_limits(prim: Prim, name: str) -> list[Note]:
     return [Note("warning", f"joint '{name}'", text)]
 
 
+def free_axis(prim: Prim, motion: JointMotion) -> str | None:
+    """Free axis of a D6 joint, such as rotX; None for other joints and where all are locked."""
+    if prim.kind != "PhysicsJoint" or motion.kind == "fixed":
+        return None
+    return f"{'rot' if motion.kind == 'revolute' else 'trans'}{motion.axis}"
+
+
 def as_single_axis(prim: Prim, motion: JointMotion) -> Prim:
     """Joint prim whose attributes have the names of a revolute or prismatic joint, from a D6 joint."""
-    if prim.kind != "PhysicsJoint" or motion.kind == "fixed":
+    free, word = free_axis(prim, motion), axis_word(motion.kind)
+    if free is None:
         return prim
-    free, word = f"{'rot' if motion.kind == 'revolute' else 'trans'}{motion.axis}", axis_word(motion.kind)
     names = {f"limit:{free}:physics:low": LOWER, f"limit:{free}:physics:high": UPPER}
     for family in ("drive", "physxJointAxis"):
         start = f"{family}:{free}:"

@@ -21,6 +21,7 @@ from minertia.robot.formats.usd.attributes import (
     inertial_attributes,
     own_effects,
 )
+from minertia.robot.formats.usd.joints import free_axis
 from minertia.robot.formats.usd.read import StageReading
 from minertia.robot.formats.usd.stage import read_stage
 from minertia.robot.formats.usd.text import Node, layer_text, quoted
@@ -133,7 +134,8 @@ class _Over:
         if not changed:
             return
         path = self.reading.joints[joint.name]
-        there = self.reading.stage.prims[path].values
+        edge = next(edge for edge in self.reading.edges if edge.prim.path == path)
+        there, free = edge.prim.values, free_axis(edge.prim, edge.motion)
         values: dict[str, float] = {
             key: 0.0
             for symbol, names in EFFECTS.items()
@@ -142,7 +144,12 @@ class _Over:
         }
         values |= effect_attributes(now, joint.kind, self.reading.units)
         node = self._node(path)
-        node.schemas = effect_schemas(joint.kind, values)
+        schemas = effect_schemas(joint.kind, values)
+        if free is not None:  # a D6 joint has the names of its axis
+            word = axis_word(joint.kind)
+            values = {key.replace(f":{word}:", f":{free}:"): value for key, value in values.items()}
+            schemas = [name.replace(f":{word}", f":{free}") for name in schemas]
+        node.schemas = schemas
         node.attributes = [("float", key, value) for key, value in values.items()]
         node.attributes += [*self._own(j, there)]
 
