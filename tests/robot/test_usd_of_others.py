@@ -136,6 +136,22 @@ def test_values_of_mujoco_count_where_no_others_are_given(tmp_path: Path) -> Non
     assert both.effect_values["IA2"] == 0.25
 
 
+def test_files_of_converters_have_their_units_and_errors(tmp_path: Path) -> None:
+    """MuJoCo's converter wrote damping per rad; versions of the URDF converter turned principal axes the wrong way."""
+    creator = 'metersPerUnit = 1\n    customLayerData = {{\n        string creator = "{}"\n    }}'
+    text = second("double mjc:damping = 2")
+    assert "mjc:damping not read" in warnings(read(text, tmp_path))[0]
+    mujoco = read(text.replace("metersPerUnit = 1", creator.format("MuJoCo USD Converter v0.3.0")), tmp_path)
+    assert mujoco.effect_values == {"FV2": 2.0} and not warnings(mujoco)
+    for version, count in (("0.1.0", 1), ("0.3.2", 0)):
+        name = f"URDF USD Converter v{version}"
+        said = warnings(read(stage(*TWO).replace("metersPerUnit = 1", creator.format(name)), tmp_path))
+        assert [f"{name} wrote principalAxes" in text for text in said] == [True] * count
+    loose = stage(*TWO[:4], joint("j1", "", "upper"), joint("j2", "", "lower"))
+    with pytest.raises(MinertiaError, match="its 2 links are each joined to the world and to no other link"):
+        read(loose, tmp_path)
+
+
 def test_a_drive_that_only_damps_is_told(tmp_path: Path) -> None:
     robot = read(second("float drive:angular:physics:damping = 0.1"), tmp_path)
     assert any("its drive is a controller" in note.text for note in robot.notes) and not robot.effect_values

@@ -122,8 +122,9 @@ def _inertia(prim: Prim, name: str, own: bool, source: str) -> Array:
         apart = float(np.abs(full - turned).max() / np.abs(turned).max())
         if apart > APART:
             raise DescriptionError(
-                f"link '{name}': {FULL} and {MOMENTS} with {AXES} differ by {100 * apart:.2g} % (an error of "
-                "a converter, or one of them was edited); delete the wrong one",
+                f"link '{name}': {FULL} and {MOMENTS} with {AXES} differ by {100 * apart:.2g} %, by an "
+                "edit or an error of a converter, as of URDF USD Converter before 0.3.2; convert again, or delete the "
+                "wrong one",
                 file=source,
             )
     return full

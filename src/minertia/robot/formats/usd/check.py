@@ -39,7 +39,7 @@ COUNTS: Mapping[str, int] = {
     **{f"drive:{word}:physics:maxForce": 0 for word in ("angular", "linear")},
     **{AXIS_SPEED.format(word): 0 for word in ("angular", "linear")},
     **{"newton:mimicCoef0": 0, "newton:mimicCoef1": 0, "minertia:follows:offset": 0},
-    **{"minertia:gravity": 3, FRAME: 12, NUMBER: 0, CONSTANT: 0},
+    **{"minertia:gravity": 3, FRAME: 12, NUMBER: 0, CONSTANT: 0, "mjc:damping": 0},
     **dict.fromkeys((INERTIAL, FULL, "minertia:coupling", "minertia:follows:ratios"), LIST),
 }
 STARTS: Mapping[str, int] = {  # of the names of further attributes

@@ -54,7 +54,8 @@ AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 REPORTED = 1e-6  # rad: smaller changes are the rounding of 32 bits
 _BACK: Pose = (((1, 0, 0), (0, -1, 0), (0, 0, -1)), (0, 0, 0))  # half a turn about x: the axis in the other sense
 # of older programs, in units that differ
-UNREAD = ("mjc:damping", "mjc:stiffness", "mjc:springdamper", "mjc:ref", "physxJoint:jointFriction")
+DAMPING = "mjc:damping"
+UNREAD = (DAMPING, "mjc:stiffness", "mjc:springdamper", "mjc:ref", "physxJoint:jointFriction")
 NEGATIVE = {"IA": "armature", "FV": "viscous friction", "FC": "dry friction"}
 OTHER_JOINT = "which is not supported; disable it, or describe the robot in an MJCF or a TOML file"
 Array = NDArray[np.float64]
@@ -238,14 +239,20 @@ def read_limits(prim: Prim, kind: str, units: Units, own: bool) -> Limits:
 
 
 def read_effects(
-    prim: Prim, name: str, kind: str, units: Units, own: bool
+    prim: Prim, name: str, kind: str, units: Units, own: bool, *, is_mujoco: bool = False
 ) -> tuple[dict[str, float], dict[str, dict[str, float]], list[Note]]:
-    """Effects of a joint, their constants, and notes."""
+    """Effects of a joint, their constants, and notes.
+
+    is_mujoco: whether the file is of MuJoCo's converter, in which mjc:damping is in N m s/rad or N s/m.
+    """
     values, notes = prim.values, []
     found = {symbol: v for symbol in EFFECTS if (v := _standard_effect(values, symbol, kind, units)) is not None}
-    if any(_is_set(values.get(key)) for key in UNREAD):
-        listed = ", ".join(key for key in UNREAD if _is_set(values.get(key)))
-        notes.append(Note("warning", f"joint '{name}'", f"{listed} not read: its unit differs between programs"))
+    if is_mujoco and "FV" not in found and DAMPING in values:
+        found["FV"] = shortest(float(values[DAMPING]))
+    unread = [key for key in UNREAD if _is_set(values.get(key)) and not (key == DAMPING and "FV" in found)]
+    if unread:
+        text = f"{', '.join(unread)} not read: its unit differs between programs"
+        notes.append(Note("warning", f"joint '{name}'", text))
     if any(values.get(f"drive:{axis_word(kind)}:physics:{gain}") for gain in ("stiffness", "damping")):
         notes.append(Note("info", f"joint '{name}'", "its drive is a controller, and no part of the robot"))
     negative = [symbol for symbol, value in found.items() if value < 0]

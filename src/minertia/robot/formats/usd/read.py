@@ -30,6 +30,7 @@ from minertia.robot.formats.usd.actuators import CONSTANT, KIND, TARGETS
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
 from minertia.robot.formats.usd.bodies import EDITED, body_notes, read_inertial
 from minertia.robot.formats.usd.check import check_values
+from minertia.robot.formats.usd.converters import MUJOCO, old_converter
 from minertia.robot.formats.usd.joints import (
     FrameReading,
     JointMotion,
@@ -171,6 +172,7 @@ class StageReading:
             parts += [f"{len(stage.dangling)} references were not followed"] if stage.dangling else []
             text = f"{' and '.join(parts)}{stage.lost}; the robot is read without them"
             self.notes.append(Note("warning", "stage", text))
+        self.notes += old_converter(stage.creators)
         if stage.foreign:
             text = (
                 f"{'; '.join(stage.foreign[:3])}; USD converts no units, so the numbers are read in those of the stage"
@@ -272,6 +274,11 @@ class StageReading:
         grounded = {body for edge in self.edges if WORLD in edge.bodies for body in edge.bodies}
         if len(moving) > 1 and not (self.prim and all(group & grounded for group in moving)):
             names = ", ".join(f"'{_common([*g])}'" for g in moving[:5])
+            if all(len(group) == 1 and group & grounded for group in moving):
+                self._fail(
+                    f"its {len(moving)} links are each joined to the world and to no other link ({names}); choose one by "
+                    "its prim, or, where they are one robot, convert it again by another version of the converter"
+                )
             self._fail(
                 f"the stage has {len(moving)} robots ({names}); choose one by its prim, as minertia convert "
                 "--prim PATH does"
@@ -396,7 +403,8 @@ class StageReading:
         spec = JointSpec(edge.name, kind, names[0], names[1], frames.placement, frames.child_frame)
         if kind == "fixed":
             return spec
-        effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own)
+        is_mujoco = any(name.startswith(MUJOCO) for name in self.stage.creators)
+        effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own, is_mujoco=is_mujoco)
         self.notes += notes
         self._add_offset(prim, edge.name, effects, self.units.effort(kind))
         return replace(

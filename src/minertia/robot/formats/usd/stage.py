@@ -78,7 +78,7 @@ class UsdStage:
     it.  up: its upward axis, "" where it is not specified.  unopened: layers that could not be opened, each
     with the reason.  dangling: references to prims that do not exist, as text.  undefined: number of bodies and
     joints that are only overridden and nowhere defined.  variants: selected variants, as text.  foreign: layers of
-    bodies and joints whose units are not those of the stage, as text.
+    bodies and joints whose units are not those of the stage, as text.  creators: programs that wrote these layers.
     """
 
     source: str
@@ -92,6 +92,7 @@ class UsdStage:
     undefined: int = 0
     variants: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
+    creators: tuple[str, ...] = ()
     paths: frozenset[str] = field(default_factory=frozenset)
 
     @property
@@ -324,6 +325,7 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
         _undefined(pxr, stage),
         tuple(dict.fromkeys(variants)),
         tuple(_foreign(layers, stage.GetRootLayer())),
+        tuple({str(layer.customLayerData.get("creator", "")): None for layer in layers}),
         frozenset(paths),
     )
 
