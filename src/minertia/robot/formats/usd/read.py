@@ -276,8 +276,8 @@ class StageReading:
             names = ", ".join(f"'{_common([*g])}'" for g in moving[:5])
             if all(len(group) == 1 and group & grounded for group in moving):
                 self._fail(
-                    f"its {len(moving)} links are each joined to the world and to no other link ({names}); choose one by "
-                    "its prim, or, where they are one robot, convert it again by another version of the converter"
+                    f"its {len(moving)} links are each joined to the world and to no other link ({names}); choose one "
+                    "by its prim, or, where they are one robot, convert it again by another version of the converter"
                 )
             self._fail(
                 f"the stage has {len(moving)} robots ({names}); choose one by its prim, as minertia convert "
