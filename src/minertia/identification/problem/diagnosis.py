@@ -64,9 +64,9 @@ def _excitation(observation: Observation, sigma: Array | None) -> ExcitationDiag
     s = np.linalg.svd(unit, compute_uv=False)
     rank = int((s > RANK_TOLERANCE * s.max(initial=0.0)).sum()) if s.size else 0
     independent = _independent(unit, shown)[:rank]
-    null = np.linalg.svd(unit)[2][rank:] if rank < len(lengths) else np.zeros((0, len(lengths)))
+    null = _null_space(unit, shown, rank)
     sentences = {}
-    for c in np.flatnonzero(np.linalg.norm(null, axis=0) > 1e-6):
+    for c in np.flatnonzero(~shown | (np.linalg.norm(null, axis=0) > 1e-6)):
         name = observation.names[c]
         sentences[name] = _together(observation, null, int(c)) if shown[c] else _unseen(observation, int(c))
     chosen = R[:, independent]
@@ -78,6 +78,14 @@ def _excitation(observation: Observation, sigma: Array | None) -> ExcitationDiag
         independent=tuple(independent),
         not_excited=sentences,
     )
+
+
+def _null_space(unit: Array, shown: Array, rank: int) -> Array:
+    """Dependencies between the columns that are shown: rows of orthonormal coefficients, 0 for all other columns."""
+    own = np.linalg.svd(unit[:, shown])[2][rank:]
+    null = np.zeros((len(own), len(shown)))
+    null[:, shown] = own
+    return null
 
 
 def _independent(unit: Array, shown: Array) -> list[int]:
