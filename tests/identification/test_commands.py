@@ -127,7 +127,7 @@ def test_without_a_reference_ratios_are_found() -> None:
     assert "the scale is not identifiable" in " ".join(result.verdict.reasons)
     found = {(r["joint"], r["ratio"]): r for r in ratios(result.estimate.servo)}
     for j, joint in enumerate(ARM.coordinate_names):
-        damping, friction = found[joint, "FV+KD/KP"], found[joint, "FC/KP"]
+        damping, friction = found[joint, "(FV+KD)/KP"], found[joint, "FC/KP"]
         wanted = TRUE[f"KD{j + 1}+FV{j + 1}"] / GAINS["kp"][j]
         assert damping["value"] == pytest.approx(wanted, rel=0.03)
         assert friction["value"] == pytest.approx(TRUE[f"FC{j + 1}"] / GAINS["kp"][j], rel=0.05)

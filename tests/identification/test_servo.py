@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,10 +22,12 @@ from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.logs import loop_log
 from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.sampling import sample_model
 from minertia.identification.servo_runs import load_of, read_runs
 from minertia.io.errors import InputError, RecordingError
+from minertia.report.identification_tables import parameter_table
 from minertia.simulation.commanded_plant import validate_in_mujoco
 
 from .planted_servo import COUNT, NOISE, PENDULUM, PlantedServo, planted_run, written_runs
@@ -101,6 +105,11 @@ def test_a_target_follows_its_command_at_its_speed() -> None:
     assert by_delay == pytest.approx((later[0] - later[1]) / 2e-7, abs=1e-4)
 
 
+def test_a_value_at_its_bound_is_at_zero() -> None:
+    entries = [ParameterEvidence("SAG1", value, 0.2, 0.2 / value, (0, 1), "alone") for value in (0.1, 2e-6)]
+    assert [row[3] for row in parameter_table(SimpleNamespace(parameters=entries)).rows] == ["200 %", "at zero"]
+
+
 def test_a_servo_without_its_gain_is_refused() -> None:
     with pytest.raises(InputError, match="error_gain"):
         Command(law="servo")
@@ -139,7 +148,11 @@ def test_a_servo_becomes_a_model_that_predicts_unseen_runs(tmp_path: Path, capsy
     written_runs(runs, PLANTED, ((0.008, 0.6), (0.02, 1.2)), (8.0, 24.0), ("steps",), rows=201)
     written_runs(unseen, PLANTED, ((0.014, 0.9),), (16.0,), ("sines",), rows=201)
     assert main([*SERVO, str(runs), "--out", str(out), "--models", "m3", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert re.search(r"bam\.json: values of m3: .* BAM has no place for .*\(SPEED1\), .*\(START1\)", told.err)
+    assert re.search(r"servo\.mjcf: values of m1: mean error [\d.]+ mrad of runs left out, [\d.]+ with m3", told.err)
+    assert "values of the friction model m1" in (out / "servo.mjcf").read_text(encoding="utf-8")
     assert found["verdict"]["grade"] == "good" and found["model"] == "m3"
     assert {"model.toml", "result.json", "bam.json", "servo.mjcf"} <= {file.name for file in out.iterdir()}
     (left,) = minertia.validate(out / "model.toml", unseen)
@@ -147,7 +160,7 @@ def test_a_servo_becomes_a_model_that_predicts_unseen_runs(tmp_path: Path, capsy
     (alone,) = unseen.glob("sines*")
     with pytest.raises(RecordingError, match="states no load"):
         minertia.validate(out / "model.toml", alone)
-    with pytest.raises(RecordingError, match="no loads"):
+    with pytest.raises(RecordingError, match="no loads of logs, as the runs of a servo have; validate it without --in"):
         validate_in_mujoco(out / "model.toml", unseen)
     samples = sample_model(out, SampleOptions(n=100))
     assert samples.servos()["kp"].mean() == pytest.approx(found["loop"]["kp"][0], rel=0.01)
@@ -163,9 +176,22 @@ def test_an_index_is_read_with_its_loads(tmp_path: Path) -> None:
     assert load.com is not None and load.inertia is not None
     assert load.inertia[5] + load.mass * load.com[0] ** 2 == pytest.approx(0.02)
     assert 9.81 * load.mass * load.com[0] == pytest.approx(1.2)
-    for wrong in ("file,kp\na.csv,8", "file,mass,length,kp\na.csv,0.5,inf,8", "file,mass,length,kp\na.csv,0.5,0.1,-8"):
-        (tmp_path / "index.csv").write_text(f"{wrong}\n", encoding="utf-8")
-        with pytest.raises(RecordingError, match="its load"):
-            read_runs(tmp_path)
-    with pytest.raises(InputError, match=r"index\.csv"):
+    with pytest.raises(InputError, match=r"'.*nowhere' has no index\.csv; write one with a row per log"):
         read_runs(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("file,kp\na.csv,8", "row 1: the index has no column mass and length .or inertia and gravity_moment.; add it"),
+        ("file,mass,length\na.csv,0.5,0.1", "row 1: the index has no column kp; add it"),
+        ("file,mass,length,kp\na.csv,0.5,,8", "row 2: this run has no load: mass and length"),
+        ("file,mass,length,kp\na.csv,0.5,0.1,", "row 2: this run has no kp; give it"),
+        ("file,mass,length,kp\na.csv,0.5,inf,8", "row 2: inertia must be .* not inf; it is computed from mass"),
+        ("file,mass,length,kp\na.csv,0.5,0.1,-8", "row 2: kp must be finite and above 0, not -8$"),
+    ],
+)
+def test_an_index_says_which_column_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "index.csv").write_text(f"{text}\n", encoding="utf-8")
+    with pytest.raises(RecordingError, match=message):
+        read_runs(tmp_path)

@@ -16,13 +16,21 @@ from minertia.identification.closed_loop.servo_models import MODELS, ServoFit, c
 from minertia.identification.loads.body import carried
 from minertia.identification.servo_runs import PENDULUM
 from minertia.io.files import write_file
+from minertia.robot.robot import Note
 
 FILES = ("servo.toml", "bam.json", "servo.mjcf")
 ACTUATOR = "sts3215"  # of BAM, unless told
+PLAIN = next(iter(MODELS))  # Coulomb friction, which MuJoCo has
+NO_PLACE = {  # symbols of identified values that neither BAM nor MuJoCo has
+    "SPEED": "the speed of the target",
+    "START": "the duty that starts the motor",
+    "SAG": "the sag of the supply",
+    "WARM": "the effect of the temperature",
+}
 
 
-def write_servo(draft: Path, result: ChosenServo) -> None:
-    """Write all files of a result into a folder."""
+def write_servo(draft: Path, result: ChosenServo) -> tuple[Note, ...]:
+    """Write all files of a result into a folder; notes name what the formats cannot represent."""
     toml, bam, mjcf = FILES
     write_file(draft / toml, servo_toml(result))
     write_file(draft / bam, json.dumps(to_bam(result), indent=2) + "\n")
@@ -32,6 +40,30 @@ def write_servo(draft: Path, result: ChosenServo) -> None:
         rows = np.column_stack([one.t, one.q, one.simulated])
         lines = ["t,q1,q1_sim", *(f"{t:.6g},{q:.6g},{s:.6g}" for t, q, s in rows.tolist())]
         write_file(draft / "predicted" / predicted_name(one.run.log.name), "\n".join(lines) + "\n", force=True)
+    return servo_notes(result)
+
+
+def servo_notes(result: ChosenServo) -> tuple[Note, ...]:
+    """Notes on the values of the files for BAM and MuJoCo, and on what they cannot represent."""
+    _, bam, mjcf = FILES
+    return (
+        Note("info", bam, _told(result, bam_model(result), "BAM")),
+        Note("info", mjcf, f"{_told(result, result.of(PLAIN), 'MuJoCo')}; the load is that of the first run"),
+    )
+
+
+def _told(result: ChosenServo, held: ServoFit, program: str) -> str:
+    """Friction model of a file with its error in runs left out, and identified values that the program cannot hold."""
+    error = f"{1e3 * np.mean(held.left_out):.3g} mrad of runs left out"
+    if held.name != result.best.name:
+        error += (
+            f", {1e3 * np.mean(result.best.left_out):.3g} with {result.best.name}, which {program} cannot represent"
+        )
+    lost = [
+        f"{NO_PLACE[symbol]} ({name})" for name, v in held.values.items() if v and (symbol := name[:-1]) in NO_PLACE
+    ]
+    lacks = f"; {program} has no place for {', '.join(lost)}" if lost else ""
+    return f"values of {held.name}: mean error {error}{lacks}"
 
 
 def predicted_name(log: str) -> str:
@@ -64,8 +96,7 @@ def to_newton(result: ChosenServo) -> dict[str, float]:
 
 def to_bam(result: ChosenServo) -> dict[str, Any]:
     """Parameters of BAM's model: of the one that was chosen, or of the best that BAM can hold (m1 to m5)."""
-    held = [fit for fit in result.compared if not (MODELS[fit.name].is_quadratic or MODELS[fit.name].has_play)]
-    best = result.best if result.best.name in [fit.name for fit in held] else chosen_model(held)
+    best = bam_model(result)
     x = best.values
     kt = x["KD1"] / x["KP1"]
     found: dict[str, Any] = {
@@ -80,6 +111,12 @@ def to_bam(result: ChosenServo) -> dict[str, Any]:
         "command_delay": max(x.get("delay", 0.0), 0.0),
     }
     return found | _bam_friction(best)
+
+
+def bam_model(result: ChosenServo) -> ServoFit:
+    """Fit of the friction model that was chosen, or of the best that BAM can hold."""
+    held = [fit for fit in result.compared if not (MODELS[fit.name].is_quadratic or MODELS[fit.name].has_play)]
+    return result.best if result.best.name in [fit.name for fit in held] else chosen_model(held)
 
 
 def _bam_friction(best: ServoFit) -> dict[str, float]:
@@ -99,11 +136,12 @@ def _bam_friction(best: ServoFit) -> dict[str, float]:
 
 def to_servo_mjcf(result: ChosenServo) -> str:
     """Servo with the load of the first run as MJCF, with the values of m1: MuJoCo has no friction by load."""
-    plain = result.of("m1")
+    plain = result.of(PLAIN)
     load = result.fitted[0].run.log.load
     body = None if load is None else carried(PENDULUM, load)
     assert body is not None
     x = plain.values
     effects = {symbol: x[f"{symbol}1"] for symbol in ("IA", "FV", "FC")}
     robot = replace(PENDULUM, links=(tuple(body.ten),), effects=(effects,))
-    return position_mjcf(robot, loop_record(plain.fit.model, plain.fit.theta))
+    values = f"values of the friction model {PLAIN}, as MuJoCo has no friction by load"
+    return position_mjcf(robot, loop_record(plain.fit.model, plain.fit.theta), [values])

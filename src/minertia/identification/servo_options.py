@@ -20,6 +20,7 @@ class ServoOptions(Declared):
         "(m4b).",
         choices=NAMES,
         command="models",
+        otherwise="m1,m3,m4",
     )
     error_gain: float = option(
         0.16489,

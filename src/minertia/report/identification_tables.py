@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEVIATIONS = "standard deviations and intervals are valid under correlated residuals"
 LONGEST_TITLE = 40
+AT_ZERO = 1e3  # relative deviation of a value that is zero but for the solver's tolerance, such as one at its bound
 
 
 def parameter_table(result: Identification) -> Table:
@@ -28,7 +29,7 @@ def parameter_table(result: Identification) -> Table:
             p.name,
             f"{p.value:.5g}",
             f"{p.deviation:.2g}",
-            "" if p.kind == "fixed" else percent(p.relative_deviation),
+            "" if p.kind == "fixed" else "at zero" if p.relative_deviation > AT_ZERO else percent(p.relative_deviation),
             p.kind,
         )
         for p in result.parameters

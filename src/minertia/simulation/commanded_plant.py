@@ -54,7 +54,8 @@ def validate_in_mujoco(
     found = []
     for log in campaign.validate:
         if log.load is not None or is_weightless(known.nominal):
-            raise RecordingError("MuJoCo simulates no loads of logs; validate it without --in", file=log.name)
+            text = "MuJoCo simulates no loads of logs, as the runs of a servo have; validate it without --in"
+            raise RecordingError(text, file=log.name)
         tell(f"simulating {log.name} in MuJoCo")
         found += follow_logs(known, campaign, [loop_log(campaign, log)], step)
     return tuple(found)

@@ -294,7 +294,7 @@ def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
             found.append(
                 {
                     "joint": joint,
-                    "ratio": f"{what.upper()}/KP",
+                    "ratio": f"({what.upper()})/KP" if "+" in what else f"{what.upper()}/KP",
                     "unit": unit or own_unit,
                     "value": value,
                     "deviation": float(np.sqrt(max(slope @ C @ slope, 0.0))),

@@ -155,7 +155,8 @@ class CommandProblem(Problem):
         fit = _servo(estimate).servo
         hidden = tuple(hidden_sentences(fit))
         keys = ("joint", "ratio", "value", "deviation", "unit")
-        rows = tuple(tuple(r[key] or "" for key in keys) for r in ratios(fit))
+        fitted = [r for r in ratios(fit) if r["value"] or r["deviation"]]  # others are not in the model
+        rows = tuple(tuple(r[key] or "" for key in keys) for r in fitted)
         lead = (
             "They are what a simulated servo needs, and do not depend on the reference of the scale: dead zone, "
             "sag, damping over kp"

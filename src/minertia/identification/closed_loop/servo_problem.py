@@ -138,8 +138,7 @@ class ServoProblem(CommandProblem):
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """Write values, simulated runs and files for simulators."""
         assert self.found is not None  # the problem of a result is settled
-        write_servo(draft, self.found)
-        return ()
+        return write_servo(draft, self.found)
 
 
 def chosen(estimate: Estimate) -> ChosenServo:
