@@ -108,6 +108,12 @@ def test_a_models_folder_stands_for_the_model(run: Run, arm: Path, tmp_path: Pat
     assert code in (0, 1) and "Traceback" not in err, err
 
 
+def test_one_sample_has_no_scatter(run: Run, arm: Path, tmp_path: Path) -> None:
+    code, out, _ = run("sample", arm / "result", "--n", "1", "--out", tmp_path / "out")
+    assert code == 0 and "1 robot, each physically" in out and "at least 2 samples; draw more with --n" in out
+    assert "share of the prior" not in out
+
+
 # ---------------------------------------------------------------------- what the options do
 
 

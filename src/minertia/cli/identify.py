@@ -204,7 +204,8 @@ def say_result(result: Identification, *, explain: bool = False) -> None:
     )
 
     e = result.estimate
-    say(f"{result.robot.name}, {e.estimator}: {len(e.names)} parameters, condition number {e.condition:.3g}")
+    lost = f" ({len(e.not_excited)} of them not identifiable from these logs)" if e.not_excited else ""
+    say(f"{result.robot.name}, {e.estimator}: {len(e.names)} parameters{lost}, condition number {e.condition:.3g}")
     say(DEVIATIONS)
     say_table(parameter_table(result))
     say(f"residual over {result.problem.measure.word}:")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOSTLY = 0.5  # share of the prior from which a value is said to come from it
 MOST_ROWS = 20
+FEWEST_FOR_SCATTER = 2  # samples of which quantiles say more than the sample
 
 
 def sample(
@@ -58,10 +59,11 @@ def sample(
 
 
 def _say(found: Samples) -> None:
+    from minertia.io.notebook import plural
     from minertia.report.tables import Table
 
     prior, drawn = found.prior, found.drawn
-    say(f"{found.model.nominal.name}: {len(found)} robots, each physically consistent")
+    say(f"{found.model.nominal.name}: {plural(len(found), 'robot')}, each physically consistent")
     say(
         f"prior: links within {prior['links']:g} of {prior['centre']} (as a logarithm), rotor inertia and friction "
         f"within {prior['joints']:g}"
@@ -74,6 +76,9 @@ def _say(found: Samples) -> None:
             "larger --prior"
         )
     say(f"{100 * drawn['accepted']:.0f} % of the proposals were accepted, {100 * drawn['effective']:.0f} % effective")
+    if len(found) < FEWEST_FOR_SCATTER:
+        say(f"the scatter of the values needs at least {FEWEST_FOR_SCATTER} samples; draw more with --n")
+        return
     lines = found.summary()
     rows = tuple(
         (r["name"], f"{r['best']:.5g}", f"{r['low']:.4g}", f"{r['high']:.4g}", f"{100 * r['prior_share']:.0f} %")
