@@ -116,6 +116,31 @@ def test_what_a_urdf_loses_is_said_and_stands_beside_it(run, arm, tmp_path):
     assert "it has no place for rotor, offset" in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_cubic_friction_is_told_as_by_convert(run, arm, tmp_path):
+    """Both say that older MuJoCo lacks cubic friction; a URDF has no symbols of its own, of which convert told."""
+    truth = read_robot(arm / "arm.urdf").with_parameters({"FV1": 0.6, "FV2": 0.3})
+    motion = simulated(truth, 0.1)
+    speed = np.gradient(motion["q"], motion["t"], axis=0)
+    log, out = tmp_path / "fast.csv", tmp_path / "out"
+    write_csv(log, table(motion | {"tau": motion["tau"] + 0.05 * speed**3}, q="q", tau="tau"))
+    args = ("identify", arm / "arm.urdf", log, "--effects", "viscous,cubic", "--out", out)
+    told = [run(*args)[2], run("convert", out, tmp_path / "again.mjcf")[2]]
+    assert all("cubic friction is written as a polynomial damping" in text for text in told), told
+    told += [run("convert", arm / "arm.urdf", tmp_path / f"again.{end}", "--force")[2] for end in ("urdf", "mjcf")]
+    assert not any("symbol" in text for text in told), told
+
+
+def test_numbers_of_parameters_are_explained(run, arm, tmp_path):
+    """A joint that never moves: its parameters are counted, and told once not to be identifiable."""
+    motion = simulated(read_robot(arm / "arm.urdf"), 0.1)
+    motion["q"][:, 1] = 0.3
+    write_csv(tmp_path / "still.csv", table(motion, q="q", tau="tau"))
+    args = ("identify", arm / "arm.urdf", tmp_path / "still.csv", "--effects", "viscous,coulomb", "--estimator", "wls")
+    code, out, _ = run(*args)
+    found = re.search(r"(\d+) parameters \((\d+) of them not identifiable from these logs\)", out)
+    assert code == 0 and found and f"of {int(found[1]) - int(found[2])} known to" in out, out
+
+
 def test_table_and_json_hold_the_same_deviations(run, arm, identified):
     data, _ = identified
     code, text, _ = run("identify", arm / "arm.urdf", arm / "a.csv", arm / "b.csv", "--validate", arm / "c.csv")

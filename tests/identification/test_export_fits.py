@@ -10,6 +10,7 @@ import pytest
 
 import minertia as mi
 from minertia.identification.efforts.exports import exported, target_effects
+from minertia.report.export_tables import export_sentences
 from minertia.robot.targets import BY_NAME
 from tests.arm import ARM
 from tests.identification.logs import table, write_csv
@@ -66,6 +67,35 @@ def test_usual_bodies_do_not_count_where_the_file_has_no_masses(tmp_path):
     (left,) = found["mjcf"]["left"]
     assert left["file"]["relative"] < 1.08 * left["model"]["relative"]
     assert found["urdf"]["standard"]["M2"] == pytest.approx(found["mjcf"]["standard"]["M2"], rel=1e-6)
+
+
+def test_lighter_links_and_what_the_prior_of_links_costs_are_told(tmp_path):
+    """Links of 0.4 times the mass in the file; the residual without regularisation is told where it is smaller."""
+    problem = problem_of(tmp_path, factor=0.4)
+    model = mi.judge(problem, mi.solve(problem)).model(exports=True)
+    cost = model.exports["urdf"]["regularised"]
+    assert cost["with"] == pytest.approx(cost["without"], rel=0.01)
+    assert cost["with"] == pytest.approx(model.exports["urdf"]["left"][0]["file"]["relative"], rel=0.05)
+    told = next(text for text in export_sentences(model) if text.startswith("as URDF"))
+    assert re.search(r"in brackets those of the robot's file: upper [\d.]+ kg \(2 kg\), lower [\d.]+ kg \(1 kg\)", told)
+    assert "regularised" not in told
+    worse = {**model.exports["urdf"], "regularised": {"with": 0.128, "without": 0.085}}
+    (told,) = export_sentences(replace(model, exports={"urdf": worse}))
+    assert "links are regularised towards the robot's file: 12.8 % of the fitted logs, 8.5 % without that" in told
+
+
+def test_effects_of_coupled_motors_and_possible_values_are_told_as_such(tmp_path):
+    problem = problem_of(tmp_path)
+    model = mi.judge(problem, mi.solve(problem)).model(exports=True)
+    (left,) = model.exports["mjcf"]["left"]
+    double = left["file"] | {"relative": 2 * left["model"]["relative"]}
+    code = {"file": "code", "read_by": "compiled C", "left": [left | {"file": double}]}
+    (told,) = export_sentences(replace(model, exports={"c": code}, is_physical=True))
+    assert told.endswith("physically consistent values, the model its base parameters without that constraint")
+    choice = replace(model.linear.choice, own=("FV1", "IA1", "FVM2"))
+    coupled = replace(model, linear=replace(model.linear, choice=choice))
+    told = next(text for text in export_sentences(coupled) if text.startswith("as URDF"))
+    assert "it has no place for rotor, and for viscous on the motor side of coupled joints" in told
 
 
 def test_a_selected_spring_is_not_fitted_for_a_file_without_springs(tmp_path):

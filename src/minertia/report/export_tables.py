@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minertia.identification.efforts.exports import HEAVIEST
 from minertia.identification.model import Model
 from minertia.identification.problem.linear import symbol_of
 from minertia.report.identification_tables import percent
-from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.effects import BY_SYMBOL, MOTOR_SYMBOLS
 from minertia.robot.identified import export_values
 from minertia.robot.parameters import full_name
 from minertia.robot.robot import Note
 from minertia.robot.targets import TARGETS, ExportTarget
 
-HEAVY = 1.001 * HEAVIEST  # mass of a link over that of the robot's file, from which it is told
-WORSE = 1.05  # of what the model leaves, from which a file is warned of
+OTHER = 1.001 * HEAVIEST  # ratio of a link's mass and that of the robot's file, either way, from which it is told
+WORSE = 1.05  # of the residual of the model, or without regularisation, from which it is told
+MOST_LINKS = 8  # with other masses that a message lists
 
 
 def exports_record(model: Model) -> list[dict[str, Any]]:
@@ -78,18 +80,43 @@ def _sentence(model: Model, target: ExportTarget) -> str:
         parts.append(f"{export['not_read_by']} is not installed here, or cannot read it")
     if "difference" in export:
         parts.append(f"efforts there are those that were written to {export['difference']:.1g}")
-    lost = _lost(model, target)
-    if lost:
-        parts.append(f"it has no place for {', '.join(lost)}")
-    parts += [
-        f"{m['link']} weighs {m['mass']:.3g} kg, {m['robot_file']:.3g} kg in the robot's file: the logs ask for it"
-        for m in _masses(model, target.name)
-        if m["robot_file"] and m["mass"] > HEAVY * m["robot_file"]
-    ]
+    parts += [text for text in (_lost(model, target), _held(export), _other_masses(model, target)) if text]
+    if target.is_whole and model.is_physical and _level(model, target) == "warning":
+        parts.append("it has the physically consistent values, the model its base parameters without that constraint")
     return "; ".join(parts)
 
 
-def _lost(model: Model, target: ExportTarget) -> list[str]:
-    """Names of the model's effects that an export format cannot represent."""
-    symbols = dict.fromkeys(symbol_of(name) for name in model.effect_names)
-    return list(dict.fromkeys(BY_SYMBOL[s].word.replace("_", " ") for s in symbols if s not in target.held))
+def _lost(model: Model, target: ExportTarget) -> str:
+    """Message on the model's effects that an export format cannot represent; empty without any."""
+    symbols = [s for s in dict.fromkeys(symbol_of(name) for name in model.effect_names) if s not in target.held]
+    joint = _words(s for s in symbols if s not in MOTOR_SYMBOLS)
+    motor = _words(s for s in symbols if s in MOTOR_SYMBOLS)
+    parts = [*([joint] if joint else []), *([f"{motor} on the motor side of coupled joints"] if motor else [])]
+    return f"it has no place for {', and for '.join(parts)}" if parts else ""
+
+
+def _words(symbols: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(BY_SYMBOL[s].word.replace("_", " ") for s in symbols))
+
+
+def _held(export: Mapping[str, Any]) -> str:
+    """Message where the regularisation towards the links of the robot's file raises the residual; else empty."""
+    cost = export.get("regularised")
+    if cost is None or cost["with"] <= WORSE * cost["without"]:
+        return ""
+    return (
+        f"links are regularised towards the robot's file: {percent(cost['with'])} of the fitted logs, "
+        f"{percent(cost['without'])} without that"
+    )
+
+
+def _other_masses(model: Model, target: ExportTarget) -> str:
+    """Message on links that are much heavier or lighter than in the robot's file; empty without any."""
+    found = [
+        f"{m['link']} {m['mass']:.3g} kg ({m['robot_file']:.3g} kg)"
+        for m in _masses(model, target.name)
+        if m["robot_file"] and not 1 / OTHER <= m["mass"] / m["robot_file"] <= OTHER
+    ]
+    rest = f" and {len(found) - MOST_LINKS} more" if len(found) > MOST_LINKS else ""
+    told = f"{', '.join(found[:MOST_LINKS])}{rest}"
+    return f"masses fitted to the logs, in brackets those of the robot's file: {told}" if found else ""

@@ -9,7 +9,7 @@ the robot file.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,7 +58,7 @@ def exported(problem: EffortRows, estimate: Estimate) -> dict[str, dict[str, Any
         values = fit.values() if first is None else {"values": first.target.name}
         same = first is not None and first.held == fits[-1].held
         left = found[fit.target.name]["left"] if same else _left(problem, estimate, fits[-1])
-        found[target.name] = {**values, "read_by": "minertia", "left": left}
+        found[target.name] = {**values, **fit.cost(), "read_by": "minertia", "left": left}
     return found
 
 
@@ -67,17 +67,26 @@ Asked: TypeAlias = tuple[tuple[Wanted, ...], dict[str, float]]  # effects, and f
 
 @dataclass(frozen=True)
 class _TargetFit:
-    """Fit for an export target: what was asked, its linear problem, and the physically consistent parameters."""
+    """Fit for an export target: what was asked, its linear problem, and the physically consistent parameters.
+
+    regularised: relative residual of the fitted logs `with` and `without` the prior of the links; empty if there is
+    none.
+    """
 
     target: ExportTarget
     asked: Asked
     problem: EffortRows
     standard: Mapping[str, float]
+    regularised: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def held(self) -> dict[str, float]:
         """Parameters that the target can represent, and the biases of sensors, which are not the robot's."""
         return {n: v for n, v in self.standard.items() if _is_held(n, self.target) or symbol_of(n) in BIAS_SYMBOLS}
+
+    def cost(self) -> dict[str, Any]:
+        """Residuals with and without the prior of the links, as stored in a model file."""
+        return {"regularised": dict(self.regularised)} if self.regularised else {}
 
     def values(self) -> dict[str, Any]:
         """Effects and parameters as stored in a model file."""
@@ -100,7 +109,24 @@ def _fitted(problem: EffortRows, target: ExportTarget, asked: Asked, fits: Seque
             fit = _rescaled(built, prior, limits)
     except MinertiaError:
         return None
-    return _TargetFit(target, asked, built, fit.standard) if fit.standard else None
+    return _TargetFit(target, asked, built, fit.standard, _cost(built, fit, prior)) if fit.standard else None
+
+
+def _cost(problem: EffortRows, fit: Estimate, prior: Mapping[str, float] | None) -> dict[str, float]:
+    """Relative residual of the fitted logs with the prior of a fit, and with one of what the logs do not show alone."""
+    if prior is None or not fit.standard:
+        return {}
+    try:
+        free = solve_efforts(problem, Physical(prior=prior))
+    except MinertiaError:
+        return {}
+    return {"with": _relative(problem, fit), "without": _relative(problem, free)}
+
+
+def _relative(problem: EffortRows, fit: Estimate) -> float:
+    """Norm of the residual over that of the efforts of the fitted logs, of joints where there are sensors as well."""
+    rows = list(problem.linear.joint_rows or range(len(fit.sigma)))
+    return float(np.linalg.norm(fit.sigma[rows]) / np.linalg.norm(problem.observation.effort_rms[rows]))
 
 
 def _near_first(

@@ -10,6 +10,7 @@ from minertia.identification.physical.fit import NOT_FOUND
 from minertia.io.errors import MinertiaError
 from minertia.io.files import FileError
 from minertia.robot.files import write_robot
+from minertia.robot.formats.mjcf.write import POLYNOMIAL
 from minertia.robot.robot import Note, Robot
 from minertia.robot.targets import STAGES, target_of
 
@@ -61,5 +62,9 @@ def write_robot_files(model: IdentifiedModel, draft: Path, out: Path) -> tuple[N
             raise
         except MinertiaError as err:
             return (*notes, Note("warning", source.name, f"not written with the new parameters: {err}{older}"))
-        notes += [n if is_own else replace(n, where=f"{name}, {n.where}") for n in told if is_own or n.level != "info"]
+        notes += [
+            n if is_own else replace(n, where=f"{name}, {n.where}")
+            for n in told
+            if is_own or n.level != "info" or n.text == POLYNOMIAL
+        ]
     return tuple(notes)

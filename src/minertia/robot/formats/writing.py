@@ -20,6 +20,7 @@ from minertia.robot.robot import Note, Robot
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""", re.ASCII)
+COORDINATE = re.compile("[xyz][1-9][0-9]*")  # symbols that readers give to positions of joints
 _ATTRIBUTE = re.compile(r"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
@@ -187,6 +188,12 @@ def unheld_motors(robot: Robot, held: Collection[str], where: str) -> list[Note]
 def _noun(effect: Effect) -> str:
     """Short name of an effect: its meaning up to a comma, colon or semicolon."""
     return re.split("[,:;]", effect.meaning)[0]
+
+
+def own_symbols(robot: Robot) -> list[str]:
+    """Symbols of lengths and angles that a user named; readers name the coordinates of joints x3, y3, z3."""
+    named = (name for name in robot.symbols if not COORDINATE.fullmatch(name) or robot.symbols[name] is None)
+    return sorted(named) if robot.has_letters else []
 
 
 def has_exact_angles(robot: Robot) -> bool:

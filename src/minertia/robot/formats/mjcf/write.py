@@ -25,7 +25,7 @@ from minertia.robot.formats.mjcf.values import (
     spring_rest,
     unphysical,
 )
-from minertia.robot.formats.writing import has_exact_angles, load_original, unheld_effects, unheld_motors
+from minertia.robot.formats.writing import has_exact_angles, load_original, own_symbols, unheld_effects, unheld_motors
 from minertia.robot.formats.xml import Element, all_written, element_lines, new_element, written, xml_text
 from minertia.robot.joint import Cut, Joint
 from minertia.robot.robot import Note, Robot
@@ -36,6 +36,7 @@ STIFF = (2e-3, 1.0)  # time constant [s] and damping of dry friction, which MuJo
 CUTS = {"revolute": "connect", "spherical": "connect", "fixed": "weld"}  # constraints of cut joints
 LEVER = 0.1  # m: the second point on the axis of a cut joint that turns
 MOTOR = {"IAM": "armature", "FVM": "damping", "FCM": "frictionloss"}  # attributes of a tendon
+POLYNOMIAL = "its cubic friction is written as a polynomial damping, which older versions of MuJoCo do not read"
 _CONTROL = re.compile("[\x00-\x1f\x7f]")  # not in names: they would break the lines of MuJoCo's messages
 
 
@@ -329,15 +330,14 @@ def _unexpressed(robot: Robot, *, whole: bool = True) -> list[Note]:
                 "open in the file"
             )
             notes.append(Note("warning", f"loop '{cut.name}'", text))
-    if robot.has_letters:
+    if own_symbols(robot):
         notes.append(Note("info", "lengths", "symbols are written as their values"))
     notes += unheld_effects(robot, HELD, "MJCF")
     notes += unheld_motors(robot, (*MOTOR, "OFFM"), "MJCF") if whole else []
     for j, joint in enumerate(robot.joints):
         limits = joint.limits
         if robot.effects[j].get("FVC"):
-            text = "its cubic friction is written as a polynomial damping, which older versions of MuJoCo do not read"
-            notes.append(Note("info", f"joint '{joint.name}'", text))
+            notes.append(Note("info", f"joint '{joint.name}'", POLYNOMIAL))
         if not _has_range(joint) and not (limits.lower is None and limits.upper is None):
             text = f"the range {limits.lower} to {limits.upper} cannot be represented in MJCF"
             notes.append(Note("info", f"joint '{joint.name}'", text))

@@ -15,7 +15,7 @@ from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.urdf.new import exact_mark, inertial, new_urdf, origin
 from minertia.robot.formats.urdf.pose import written_origin
 from minertia.robot.formats.urdf.read import EFFECTS, is_exact, parse_urdf, read_bodies, read_effects
-from minertia.robot.formats.writing import XmlEdit, load_original, unheld_effects
+from minertia.robot.formats.writing import XmlEdit, load_original, own_symbols, unheld_effects
 from minertia.robot.formats.xml import Element, new_element, parse_xml, shown, written
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
 from minertia.robot.joint import numeric_pose
@@ -260,7 +260,7 @@ def _not_carried(robot: Robot, whole: bool) -> list[Note]:
         notes.append(
             Note("info", "robot", "a URDF does not contain gravity; give the gravity again when you read the file")
         )
-    if whole and robot.has_letters:
+    if whole and own_symbols(robot):
         unknown = sorted(name for name, value in robot.symbols.items() if value is None)
         text = "symbolic lengths and angles are written as numbers"
         drawn = f"; {', '.join(unknown)} had no value and got random ones" if unknown else ""
