@@ -116,6 +116,15 @@ def test_files_are_found_in_the_data_folder(tmp_path: Path):
         read_campaign(path)
 
 
+def test_folders_that_are_searched_are_named_once(tmp_path: Path, monkeypatch):
+    written(tmp_path, PLANAR)
+    (tmp_path / "run.csv").unlink()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CampaignError) as refused:
+        read_campaign("campaign.toml", ".")
+    assert str(refused.value).endswith(f"'run.csv' is not in '{tmp_path}'")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

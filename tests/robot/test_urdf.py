@@ -84,6 +84,12 @@ def test_quaternions_of_version_1_1() -> None:
     assert odd.R[1][0] == pytest.approx(2 * (x * y + w * z), abs=DIGITS)
 
 
+def test_a_revolute_joint_without_limits_is_told() -> None:
+    robots = [parse(urdf(link("b"), link("a"), joint("j", "b", "a", kind))) for kind in ("revolute", "continuous")]
+    told, free = ([note.text for note in robot.notes if "<limit>" in note.text] for robot in robots)
+    assert len(told) == 1 and "read without limits, as a continuous joint" in told[0] and not free
+
+
 def test_limits() -> None:
     inside = '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
     limits = parse(two_joints(inside)).joints[1].limits

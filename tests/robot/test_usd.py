@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -336,6 +337,10 @@ def test_convert_prints_the_proof(run, tmp_path: Path) -> None:
     assert code == 0 and "wrote" in err
     code, _, err = run("show", tmp_path / "arm.usda", "--prim", "/nowhere")
     assert code == 2 and "there is no prim '/nowhere'" in err
+    code, _, err = run("show", tmp_path / "arm.usda", "--prim", "nope")
+    assert code == 2 and re.search("there is no prim 'nope'; there are /[^,]+, /", err)
+    code, _, err = run("convert", "puma560_physical", tmp_path / "again.usda")
+    assert code == 0 and re.search(r"differ from the robot's by [\d.e-]+ of the largest effort", err)
 
 
 def test_names_that_no_prim_has_are_no_difference(run, tmp_path: Path) -> None:

@@ -25,8 +25,11 @@ def link(name: str, inside: str = INERTIAL) -> str:
 
 
 def joint(
-    name: str, parent: str, child: str, kind: str = "revolute", inside: str = '<axis xyz="0 0 1"/>', origin: str = ""
+    name: str, parent: str, child: str, kind: str | None = None, inside: str = '<axis xyz="0 0 1"/>', origin: str = ""
 ) -> str:
+    """One joint, revolute by default, without limits continuous."""
+    usual = "revolute" if "<limit" in inside else "continuous"
+    kind = usual if kind is None else kind
     where = f"<origin {origin}/>" if origin else ""
     return (
         f'<joint name="{name}" type="{kind}">{where}<parent link="{parent}"/><child link="{child}"/>{inside}</joint>\n'

@@ -289,7 +289,10 @@ def _proof(robot: Robot, target: Path, prim: str) -> tuple[dict[str, Any] | None
         proof = prove(robot, target, prim)
     except MissingExtra as err:
         return None, (Note("info", target.name, f"not read back: {err}"),)
-    text = f"read back {proof.read_back:.1g}; as a 32-bit reader sees it {proof.single:.1g}"
+    text = (
+        f"efforts computed from the file differ from the robot's by {proof.read_back:.1g} of the largest effort, and "
+        f"by {proof.single:.1g} in a program that reads 32-bit attributes only"
+    )
     return proof.record(), (Note("info" if proof.is_held else "error", target.name, text),)
 
 

@@ -42,7 +42,7 @@ class RobotOptions(Declared):
     prim: str = option(
         "",
         "Path of the robot's prim in a USD stage, such as /World/arm.",
-        pattern=r"(/[^\s/]+)+|",
+        pattern=r"\S*",
         command="prim",
         otherwise="the only robot of the stage",
     )

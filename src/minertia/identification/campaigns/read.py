@@ -167,7 +167,7 @@ class _CampaignReader:
             if is_there(file):
                 reading(*log_files(file))  # an input of the command, whether or not it comes to be read
                 return file
-        places = ", ".join(str(p) for p in self._places(robots))
+        places = ", ".join(dict.fromkeys(f"'{p.resolve()}'" for p in self._places(robots)))
         hint = "" if self.data is not None else "; give the folder of the logs with --data"
         raise CampaignError(f"'{name}' is not in {places}{hint}", file=self.path, field=field)
 

@@ -132,7 +132,15 @@ def read_joint(element: Element, snap: float) -> tuple[JointSpec, list[Note]]:
         line=element.line,
         is_passive=None if kind in ("fixed", "floating") else is_passive(element),
     )
-    return spec, placing.notes
+    return spec, [*placing.notes, *_without_range(element, owner)]
+
+
+def _without_range(element: Element, owner: str) -> list[Note]:
+    """Note on a revolute joint without a range of positions."""
+    if element.attributes.get("type") != "revolute" or element.first("limit") is not None:
+        return []
+    text = "it has no <limit> and is read without limits, as a continuous joint; give <limit> or type continuous"
+    return [Note("info", owner, text, element.line)]
 
 
 def read_effects(joint: Element, owner: str) -> dict[str, float]:
