@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from minertia.io.schema import Declared, option
 
+USUAL = ("m1", "m3", "m4")
 NAMES = ("m1", "m2", "m3", "m4", "m5", "m6", "m4b")
 
 
@@ -14,13 +15,13 @@ class ServoOptions(Declared):
     """Friction models that are compared, and what the firmware of the servo is known to do."""
 
     models: tuple[str, ...] = option(
-        ("m1", "m3", "m4"),
+        USUAL,
         "Friction models that are compared on runs left out: Coulomb (m1), with Stribeck friction (m2), with the load "
         "(m3), both (m4), with each side of the gear (m5), and with the square of the load (m6); m4 with backlash "
         "(m4b).",
         choices=NAMES,
         command="models",
-        otherwise="m1,m3,m4",
+        otherwise=",".join(USUAL),
     )
     error_gain: float = option(
         0.16489,
