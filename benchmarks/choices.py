@@ -44,8 +44,9 @@ PER_ROBOT = 10
 CUTOFFS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # Hz
 CYCLES, HIGHEST = 20.0, 0.4  # of the cut-off in a log, and of its rate
 START = ("rotor", "viscous", "coulomb", "offset")
-WIDTHS = (0.01, 0.03, 0.1)  # of the highest speed: of smooth Coulomb friction; the middle one of Stribeck friction, too
-FURTHER = ("FCL", "FVC", "KS", "FS", "FCQ")  # each on all joints or none
+# of the highest speed: of smooth Coulomb friction; the middle one of Stribeck friction, too, the last of shear thinning
+WIDTHS = (0.01, 0.03, 0.1)
+FURTHER = (("FCL",), ("FVC", "FVS"), ("KS",), ("FS",), ("FCQ",))  # one of each tuple on all joints, or none
 ERRORS = (None, 0.5, 0.1)  # relative, of the file's links; None: they are not looked at
 MEMORY = 20.0  # rows that count as one, as noise is not white, where the file's links are weighed
 GOALS = {"median": 0.02, "90 %": 0.10}
@@ -139,6 +140,7 @@ def _candidates(robot: Robot, motions: Any) -> list[EffectSpec]:
             found.append(at_joints(robot, "smooth_coulomb", [j], width, f"@{part:g}"))
         slow = {"velocity": float(WIDTHS[1] * fastest[c])}
         found += [at_joints(robot, "stribeck", [j], slow, "@"), at_joints(robot, "load_coulomb", [j], {}, "@")]
+        found.append(at_joints(robot, "shear_thinning", [j], {"velocity": float(WIDTHS[2] * fastest[c])}, "@"))
         found += [at_joints(robot, "cubic", [j], {}, "@"), at_joints(robot, "spring", [j], {}, "@")]
         found.append(at_joints(robot, "position_coulomb", [j], {"middle": float(middle[c])}, "@"))
     return found
@@ -150,7 +152,7 @@ class _Columns:
     def __init__(self, model: LinearModel) -> None:
         self.model, self.groups = model, dict[str, list[int]]()
         for k, name in enumerate(model.names):
-            match = re.fullmatch(r"(IA|FV|FC|OFF|FCT|FS|FCL|FVC|KS|FCQ)\d+(@.*)?", name)
+            match = re.fullmatch(r"(IA|FV|FC|OFF|FCT|FS|FCL|FVC|FVS|KS|FCQ)\d+(@.*)?", name)
             key = "" if match is None else match[1] + (match[2] or "").replace("@", "" if match[1] != "FCT" else "@")
             self.groups.setdefault(key, []).append(k)
 
@@ -159,7 +161,7 @@ class _Columns:
 
     def menu(self) -> Iterator[tuple[str, list[int]]]:
         dry = ("FC", *(f"FCT@{part:g}" for part in WIDTHS))
-        further = itertools.product(*(((), (name,)) for name in FURTHER))
+        further = itertools.product(*(((), *((name,) for name in one)) for one in FURTHER))
         for one, rotor, more in itertools.product(dry, (("IA",), ()), list(further)):
             keys = ("FV", "OFF", one, *rotor, *(name for part in more for name in part))
             yield "+".join(keys), self.of(keys)
