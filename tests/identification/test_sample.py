@@ -11,7 +11,10 @@ import pytest
 import minertia as mi
 from minertia.identification.bands import predict_bands, summary
 from minertia.identification.logs.options import ColumnMap, Drive
-from minertia.identification.posterior.draw import Density, draw
+from minertia.identification.posterior import draw as chains
+from minertia.identification.posterior.density import Density, maximum
+from minertia.identification.posterior.draw import draw
+from minertia.identification.posterior.mixing import effective_size, split_rhat
 from minertia.identification.posterior.shown import LEVELS, residual_noise
 from minertia.identification.posterior.space import robot_space
 from minertia.identification.samples import Samples, read_samples
@@ -63,14 +66,75 @@ def test_draws_have_the_posterior_of_a_problem_that_is_known():
     assert abs(found.z.mean() - mean) < 0.02 * deviation * 2 and abs(found.z.std() / deviation - 1) < 0.02
 
 
-def test_copies_of_few_robots_are_refused():
-    """Positive values, whose measured sums are negative: hardly any draw follows the narrow, bent posterior."""
+def test_draws_of_a_linear_gaussian_fit_have_its_mean_and_covariance():
+    """Values that add to their centres: the posterior is normal, and known."""
+    rng, count, n = np.random.default_rng(4), 6, 8000
+    widths = rng.uniform(0.5, 2.0, count)
+    space = robot_space([str(k) for k in range(count)], np.ones(count), [], [], list(enumerate(widths)), link_width=0.3)
+    rows, values = rng.normal(size=(4, count)) / 0.2, rng.normal(size=4) / 0.2
+    found = draw(Density(space, rows, values), n, 1)
+    W = rows * widths
+    covariance = np.linalg.inv(W.T @ W + np.eye(count))
+    mean = covariance @ W.T @ (values - rows.sum(axis=1))
+    spread = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(found.z.mean(axis=0) - mean) < 4 * spread / np.sqrt(n))
+    errors = (np.cov(found.z.T) - covariance) / np.outer(spread, spread)
+    assert np.abs(errors).max() < 4 * np.sqrt(2 / n)
+    assert np.allclose(found.best, mean, atol=1e-8) and found.accepted > 0.999
+
+
+def test_draws_far_from_what_is_possible_are_those_of_quadrature():
+    """A positive value measured as -1 +- 0.01: where the residual is large, the curvature of the values counts."""
+    space = robot_space(["x"], np.array([1.0]), [], [(0, 0.7)], [], link_width=0.3)
+    found = draw(Density(space, np.array([[100.0]]), np.array([-100.0])), 20000, 0)
+    grid = np.linspace(-16, -4, 200001)
+    log = -(grid**2) / 2 - (100 * np.exp(0.7 * grid) + 100) ** 2 / 2
+    density = np.exp(log - log.max())
+    mean = np.sum(grid * density) / density.sum()
+    deviation = np.sqrt(np.sum((grid - mean) ** 2 * density) / density.sum())
+    assert abs(found.z.mean() - mean) < 0.03 * deviation and abs(found.z.std() / deviation - 1) < 0.02
+    assert found.accepted > 0.9 and found.best[0] == pytest.approx(grid[np.argmax(log)], abs=1e-4)
+
+
+def test_positive_values_with_negative_sums_are_drawn():
+    """Twelve values: nearly no independent draw without second derivatives follows this narrow, bent posterior."""
+    density = _negative_sums()
+    found = draw(density, 400, 0)
+    r, J = density.jacobian(found.best)
+    assert np.abs(J.T @ r).max() < 1e-3 * np.linalg.norm(r)
+    assert found.accepted > 0.5 and found.effective > 0.5 and found.rhat < 1.05
+    assert np.array_equal(found.best, maximum(density))
+
+
+def _negative_sums() -> Density:
     rng, count = np.random.default_rng(0), 12
     space = robot_space([str(k) for k in range(count)], np.ones(count), [], [(k, 0.7) for k in range(count)], [],
                         link_width=0.3)  # fmt: skip
     rows = np.abs(rng.normal(size=(count, count))) / 0.01
+    return Density(space, rows, np.full(count, -1.0 / 0.01))
+
+
+def test_copies_of_few_robots_are_refused(monkeypatch):
+    """A body whose measured sums have the opposite sign: chains that do not mix within the steps."""
+    monkeypatch.setattr(chains, "MOST_STEPS", 256)
+    ten, rng = np.array(from_com(2.0, (0.1, -0.2, 0.3), np.diag([0.1, 0.12, 0.05]))), np.random.default_rng(1)
+    space = robot_space([str(k) for k in range(10)], ten, [range(10)], [], [], link_width=0.3)
+    rows = rng.normal(size=(3, 10)) / 0.01
     with pytest.raises(InputError, match="copies of few robots"):
-        draw(Density(space, rows, np.full(count, -1.0 / 0.01)), 200, 0)
+        draw(Density(space, rows, -rows @ ten), 200, 0)
+
+
+def test_mixing_is_told_as_for_autoregressive_chains():
+    """States of correlation a have the share (1 - a) / (1 + a) of independent ones; apart, they have a large R-hat."""
+    rng, a = np.random.default_rng(0), 0.8
+    states = np.empty((600, 32, 3))
+    states[0] = rng.normal(size=(32, 3))
+    for k in range(1, len(states)):
+        states[k] = a * states[k - 1] + np.sqrt(1 - a**2) * rng.normal(size=(32, 3))
+    assert effective_size(states) == pytest.approx(600 * 32 * (1 - a) / (1 + a), rel=0.2)
+    assert np.all(split_rhat(states) < 1.03)
+    states[:, :16] += 3.0
+    assert np.all(split_rhat(states) > 1.5) and np.all(effective_size(states) < 100)
 
 
 def test_without_data_draws_are_the_prior():

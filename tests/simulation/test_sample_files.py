@@ -75,6 +75,25 @@ def test_arrays_are_in_the_frames_of_the_robot_file(tmp_path):
     assert np.allclose(ours, theirs, atol=1e-7 * np.abs(ours).max())
 
 
+def test_stages_are_the_robots_of_the_samples(tmp_path):
+    """Every USD file is read back with the masses and the efforts of its row, joint effects included."""
+    pytest.importorskip("pxr")
+    found = samples()
+    write_samples(tmp_path / "out", found, ("usd",))
+    files = sorted((tmp_path / "out" / "usd").iterdir())
+    assert [file.name for file in files[:2]] == ["robot_00.usda", "robot_01.usda"] and len(files) == len(found)
+    held = held_values(found, "usd")
+    for k in (0, 7, 11):
+        robot = mi.read_robot(files[k])
+        assert np.allclose([ten[9] for ten in robot.links], found.bodies[0][k], rtol=1e-12)
+        values = [np.array([own[s] for own in robot.effects], float) for s in ("IA", "FV", "FC")]
+        drawn = [found.at_joints(symbol)[k] for symbol in ("IA", "FV", "FC")]
+        assert np.allclose(values, drawn, rtol=1e-6)
+        q, qd, qdd = np.random.default_rng(k).normal(size=(3, 4, 2))
+        ours = mi.inverse_dynamics(held_robot(found, k, held), q, qd, qdd)
+        assert np.allclose(ours, mi.inverse_dynamics(robot, q, qd, qdd), atol=1e-6 * np.abs(ours).max())
+
+
 def test_the_isaac_lab_event_reads_what_the_file_has(tmp_path):
     text = isaac_text(samples())
     ast.parse(text)
@@ -87,4 +106,6 @@ def test_a_file_for_each_of_very_many_robots_is_refused(tmp_path):
     with pytest.raises(InputError, match="at most 1000"):
         check_samples(tmp_path / "out", ("urdf",), 1001)
     check_samples(tmp_path / "out", ("urdf",), 1001, force=True)
-    assert {name for name, row in FORMATS.items() if row.each} == {"urdf"}
+    with pytest.raises(InputError, match="at most 1000"):
+        check_samples(tmp_path / "out", ("usd",), 1001)
+    assert {name for name, row in FORMATS.items() if row.each} == {"urdf", "usd"}

@@ -24,6 +24,7 @@ FORMAT = 1
 MOSTLY = 0.5  # share of the prior from which a value is said to come from it
 MOST_ROWS = 20
 FEWEST_FOR_SCATTER = 2  # samples of which quantiles say more than the sample
+FAR = 2.0  # deviations (rms) from which prior or fit is said to contradict
 
 
 def sample(
@@ -70,7 +71,7 @@ def _say(found: Samples) -> None:
     )
     if prior["mended"]:
         say(f"no body has the inertia that the file gives for {', '.join(prior['mended'])}: the nearest one was taken")
-    if prior["distance"] > 2:
+    if prior["distance"] > FAR:
         say(
             f"the logs contradict the prior: links are {prior['distance']:.2g} of its deviations away (rms); give a "
             "larger --prior"
@@ -79,6 +80,15 @@ def _say(found: Samples) -> None:
     if len(found) < FEWEST_FOR_SCATTER:
         say(f"the scatter of the values needs at least {FEWEST_FOR_SCATTER} samples; draw more with --n")
         return
+    if prior["missed"] > FAR:
+        say(
+            f"the most probable robot misses the identified values by {prior['missed']:.2g} of their standard deviations "
+            "(rms), as no physically consistent robot near the prior has them: the bands may be too narrow"
+        )
+    say(
+        f"the draws count as at least {100 * drawn['effective']:.0f} % as many independent ones; chains agree to a split "
+        f"R-hat of {drawn['rhat']:.2f} or better (worst: {drawn['slowest']})"
+    )
     lines = found.summary()
     rows = tuple(
         (r["name"], f"{r['best']:.5g}", f"{r['low']:.4g}", f"{r['high']:.4g}", f"{100 * r['prior_share']:.0f} %")

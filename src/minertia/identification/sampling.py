@@ -40,7 +40,7 @@ def sample_model(model: Model | str | Path, options: SampleOptions | None = None
         _prior_share(posterior, x, asked.seed),
         posterior.unknowns,
         _prior(posterior, found.best, asked),
-        {"seed": asked.seed, "accepted": found.accepted, "effective": found.effective, "unsolved": found.unsolved},
+        {"seed": asked.seed, **found.quality()},
         noise_of(known),
     )
 
@@ -92,12 +92,14 @@ def _prior_share(posterior: Posterior, x: Array, seed: int) -> Array:
 
 
 def _prior(posterior: Posterior, best: Array, options: SampleOptions) -> dict[str, Any]:
-    """Settings of the prior, and the distance of the most probable robot from it, as plain data."""
-    links = best[: 10 * len(posterior.space.links)]
+    """Settings of the prior, and the distances of the most probable robot from it and from the fit, as plain data."""
+    links, data = best[: 10 * len(posterior.space.links)], len(posterior.density.values)
+    missed = posterior.density.residual(best[None])[0, :data]
     return {
         "links": options.prior,
         "joints": options.joint_prior,
         "centre": posterior.centre,
         "mended": list(posterior.mended),
         "distance": float(np.sqrt(np.mean(links**2))) if len(links) else 0.0,
+        "missed": float(np.sqrt(np.mean(missed**2))) if data else 0.0,
     }

@@ -203,19 +203,25 @@ def _write_mjx(samples: Samples, folder: Path) -> tuple[Note, ...]:
     return _lost(samples, "mjcf", "MuJoCo")
 
 
-# ---------------------------------------------------------------------- URDF
+# ---------------------------------------------------------------------- a file for each robot
 
 
-def _urdf_names(count: int) -> tuple[str, ...]:
-    return tuple(f"urdf/robot_{k:0{len(str(max(count - 1, 1)))}d}.urdf" for k in range(count))
+def _names(folder: str, suffix: str) -> Callable[[int], tuple[str, ...]]:
+    """Function that returns the names of the files of a number of robots."""
+    return lambda count: tuple(f"{folder}/robot_{k:0{len(str(max(count - 1, 1)))}d}{suffix}" for k in range(count))
 
 
-def _write_urdf(samples: Samples, folder: Path) -> tuple[Note, ...]:
-    held, notes = held_values(samples, "urdf"), list[Note]()
-    (folder / "urdf").mkdir(exist_ok=True)
-    for k, name in enumerate(_urdf_names(len(samples))):
-        notes += write_robot(held_robot(samples, k, held), folder / name)
-    return (*_lost(samples, "urdf", "URDF"), *notes)
+def _writer(target: str, suffix: str, program: str) -> Callable[[Samples, Path], tuple[Note, ...]]:
+    """Function that writes one file of an export target for each robot."""
+
+    def write(samples: Samples, folder: Path) -> tuple[Note, ...]:
+        held, notes = held_values(samples, target), list[Note]()
+        (folder / target).mkdir(exist_ok=True)
+        for k, name in enumerate(_names(target, suffix)(len(samples))):
+            notes += write_robot(held_robot(samples, k, held), folder / name)
+        return (*_lost(samples, target, program), *notes)
+
+    return write
 
 
 # ---------------------------------------------------------------------- Isaac Lab
@@ -298,5 +304,6 @@ EVENTS = EventTermCfg(func=set_robots, mode="startup", params={{"asset_cfg": Sce
 FORMATS = {
     "mjx": SampleFormat(lambda count: MJX_FILES, _write_mjx),
     "isaac-lab": SampleFormat(lambda count: (ISAAC_FILE,), _write_isaac),
-    "urdf": SampleFormat(_urdf_names, _write_urdf, each=True),
+    "urdf": SampleFormat(_names("urdf", ".urdf"), _writer("urdf", ".urdf", "URDF"), each=True),
+    "usd": SampleFormat(_names("usd", ".usda"), _writer("usd", ".usda", "UsdPhysics"), each=True),
 }

@@ -1,9 +1,9 @@
-"""Independent draws from a posterior, by randomise-then-optimise with a Metropolis test.
+"""Draws from a posterior, by Markov chains in coordinates in which it is nearly a standard normal.
 
-The posterior density is exp(-|r|^2 / 2) with r(z) = [W (A x(z) - b); z].  Let J = Q R be the QR
-factorisation of its Jacobian at the maximum, and eta a standard normal vector.  The solution z of Q' r(z)
-= eta is a proposal of known density (Bardsley, Solonen, Haario, Laine 2014).  A Metropolis test between
-such independent proposals makes the draws exact, without burn-in.
+The chains move in the normal vectors eta of `Transport`, from independent starts, by preconditioned Crank-Nicolson steps
+eta sqrt(1 - b^2) + b xi (Cotter, Roberts, Stuart, White 2013).  These keep the standard normal, and a Metropolis test with
+the weights of eta makes the draws exact.  Every second step has b = 1, an independent proposal, the others a width b
+that is uniform in (0, 1): they leave places that independent proposals hardly reach.
 """
 
 from __future__ import annotations
@@ -11,196 +11,131 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
-from minertia.identification.posterior.space import RobotSpace
+from minertia.identification.posterior.density import Density, maximum
+from minertia.identification.posterior.mixing import effective_size, split_rhat
+from minertia.identification.posterior.transport import Transport
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 from minertia.io.resources import one_thread
 
-Places = NDArray[np.integer]
-TRIED = 4  # proposals for each draw: the chain is thinned by as much, so that few draws are repeated
-BATCH = 256  # proposals that are solved together: their matrices stay in the cache
-STEPS = 40  # of Newton's method for a proposal
-SOLVED = 1e-8  # size of Q' r - eta at a solution, beside normals of size 1
-LONGEST = 2.0  # step of a coordinate, in deviations of the prior
-HALVINGS = 8  # of a step that does not come nearer
-ITERATIONS = 200  # of the search for the maximum
-SETTLED = 1e-9  # fall of the sum of squares that ends it
+FEWEST_CHAINS, MOST_CHAINS = 16, 64  # enough to tell whether they cover the same robots; a batch of small matrices
+DRAWS_OF_CHAIN = 32  # draws of one chain, where there are few
+FEWEST_STATES = 32  # of a chain, from which its mixing is told
+BURN_IN = 16  # steps before the first round
+THINNED = 4  # steps from one state to the next, to begin with (an even number): twice as many in each further round
+MOST_STEPS = 2048  # of a chain in a round: 4 min for 4096 arms of six joints
 LEAST_SOLVED = 0.9  # share of the proposals below which the draws are refused
-# share of accepted proposals (usual: 0.14 to 0.8) below which the draws are refused, as most are copies, and from how
-# many proposals on it is judged
-LEAST_ACCEPTED, TELLING = 0.05, 200
-
-
-@dataclass(frozen=True)
-class Density:
-    """Posterior density exp(-|r|^2 / 2) with r(z) = [rows x(z) - values; z].
-
-    rows, values: equations of the data, divided by their standard deviations.
-    """
-
-    space: RobotSpace
-    rows: Array
-    values: Array
-
-    def residual(self, z: Array) -> Array:
-        """Residual vectors r (N, data + coordinates) at points z (N, coordinates)."""
-        return np.concatenate([self.space.values(z) @ self.rows.T - self.values, z], axis=1)
-
-    def jacobian(self, z: Array) -> tuple[Array, Array]:
-        """Residual vector r at one point z, and its Jacobian."""
-        x, D, others = self.space.moved(z[None])
-        slopes = _times(self.rows, self.space, D, others)[0]
-        return np.append(self.rows @ x[0] - self.values, z), np.concatenate([slopes, np.eye(len(z))])
+MOST_RHAT = 1.1  # of the value that mixes worst, of some hundred (Vehtari et al. 2021 ask 1.01, for means of one value)
+LEAST_EFFECTIVE = 0.25  # effective sample size over the number of draws, of the value with the least
 
 
 @dataclass(frozen=True)
 class PosteriorDraws:
     """Draws z (N, coordinates) from a posterior; best: maximum of the density.
 
-    accepted: fraction of proposals that the Metropolis test accepted.  effective: effective sample size of
-    the weighted proposals, as a fraction.  unsolved: fraction of proposals without a solution.
+    accepted: fraction of steps that the Metropolis test accepted.  effective: effective sample size over the number of
+    draws, at most 1, and rhat: split R-hat, each of the value that mixes worst; slowest: its name.  unsolved: fraction
+    of proposals without a solution.
     """
 
     z: Array
     best: Array
     accepted: float
     effective: float
+    rhat: float
+    slowest: str
     unsolved: float
+
+    def quality(self) -> dict[str, float | str]:
+        """Convergence of the chains as plain data."""
+        return {key: getattr(self, key) for key in ("accepted", "effective", "rhat", "slowest", "unsolved")}
 
 
 def draw(density: Density, count: int, seed: int) -> PosteriorDraws:
     """Draw `count` samples from a posterior."""
     with one_thread():
-        best = _maximum(density)
-        proposals = _Proposals(density, best)
-        rng = np.random.default_rng(seed)
-        sizes = [min(BATCH, TRIED * count - k) for k in range(0, TRIED * count, BATCH)]
-        parts = [proposals.of(rng.normal(size=(size, density.space.size))) for size in sizes]
-    z, weights = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
-    unsolved = float(np.mean(~np.isfinite(weights)))
-    if unsolved > 1 - LEAST_SOLVED:
+        best = maximum(density)
+        chains = _Chains(Transport(density, best), _chains_for(count), seed)
+        length, thinned = max(FEWEST_STATES, -(-count // chains.count)), THINNED
+        chains.run(BURN_IN, 1)
+        _refuse_unsolved(chains.unsolved)
+        while True:
+            states = chains.run(length, thinned)
+            effective, rhat, slowest = _mixing(density, states, count)
+            is_mixed = rhat <= MOST_RHAT and effective >= LEAST_EFFECTIVE
+            if is_mixed or 2 * thinned * length > MOST_STEPS:
+                break
+            thinned *= 2
+    _refuse_unsolved(chains.unsolved)
+    if not is_mixed:
         raise InputError(
-            f"{100 * unsolved:.0f} % of the draws have no solution: the prior is too wide for these logs; give a "
-            "smaller --prior"
+            f"the draws would be copies of few robots: after {chains.steps} steps the chains of {slowest} cover "
+            f"different robots (split R-hat {rhat:.3g}, effective sample size {100 * effective:.2g} % of --n), as hardly "
+            "any physically consistent robot has the identified values; identify with other effects, more logs or "
+            "--physical, or give a smaller --prior"
         )
-    chosen, accepted = _metropolis(weights, rng)
-    share = np.exp(weights - weights.max())
-    effective = float(share.sum() ** 2 / np.sum(share**2) / len(share))
-    if accepted < LEAST_ACCEPTED and len(weights) >= TELLING:
+    z = states.reshape(-1, states.shape[2])
+    chosen = np.linspace(0, len(z) - 1, count).round().astype(int)
+    return PosteriorDraws(z[chosen], best, chains.accepted, effective, rhat, slowest, chains.unsolved)
+
+
+def _refuse_unsolved(share: float) -> None:
+    """Raise an error where the map from normal vectors to robots leaves out too many."""
+    if share > 1 - LEAST_SOLVED:
         raise InputError(
-            f"the draws would be copies of few robots ({100 * accepted:.2g} % of the proposals are accepted), as "
-            "hardly any physically consistent robot has the identified values; identify with other effects, more logs "
-            "or --physical, or give another --prior"
+            f"{100 * share:.0f} % of the draws have no solution: the prior is too wide for these logs; give a smaller "
+            "--prior"
         )
-    return PosteriorDraws(z[chosen[TRIED - 1 :: TRIED]], best, accepted, effective, unsolved)
 
 
-def _maximum(density: Density) -> Array:
-    """Maximum of the density, by Levenberg-Marquardt from the prior."""
-    z, damping = np.zeros(density.space.size), 1e-3
-    r, J = density.jacobian(z)
-    for _ in range(ITERATIONS):
-        # the prior makes the triangle regular whatever the data show
-        step = np.linalg.lstsq(
-            np.concatenate([J, np.sqrt(damping) * np.diag(np.linalg.norm(J, axis=0))]),
-            np.append(-r, np.zeros(len(z))),
-            rcond=None,
-        )[0]
-        step *= min(1.0, LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
-        tried = density.residual((z + step)[None])[0]
-        before, after = float(r @ r), float(tried @ tried)
-        if after < before:
-            z, damping = z + step, damping / 10
-            r, J = density.jacobian(z)
-            if before - after < SETTLED * before:
-                break
-        else:
-            damping *= 10
-            if damping > 1e12:
-                break
-    return z
+def _chains_for(count: int) -> int:
+    """Number of chains for a number of draws."""
+    return min(max(count // DRAWS_OF_CHAIN, FEWEST_CHAINS), MOST_CHAINS)
 
 
-class _Proposals:
-    """Solutions of Q' r(z) = eta, with the logarithms of their weights."""
+class _Chains:
+    """Chains from independent starts, as one batch.
 
-    def __init__(self, density: Density, best: Array) -> None:
-        r, J = density.jacobian(best)
-        self.density, self.best = density, best
-        self.Q, self.R = np.linalg.qr(J)
-        data = len(density.values)
-        self.rows, self.own = self.Q[:data].T @ density.rows, self.Q[data:].T
-        self.offset = self.Q[:data].T @ density.values
-        self.at_best = self.Q.T @ r
-
-    def of(self, eta: Array) -> tuple[Array, Array]:
-        """Proposals (N, coordinates) for normal vectors eta, and their log weights, -inf without a solution."""
-        z = self.best + solve_triangular(self.R, (eta - self.at_best).T).T
-        z = np.clip(z, self.best - 3 * LONGEST, self.best + 3 * LONGEST)
-        active = np.arange(len(z))
-        x, D, others = self.density.space.moved(z)
-        F = self._error(x, z, eta)
-        for _ in range(STEPS):
-            J = self.own + _times(self.rows, self.density.space, D, others)
-            step = np.asarray(-np.linalg.solve(J, F[active][:, :, None])[:, :, 0], float)
-            step *= np.minimum(1.0, LONGEST / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
-            self._take(z, F, eta, active, step)
-            active = active[np.linalg.norm(F[active], axis=1) > SOLVED * np.sqrt(len(self.best))]
-            if not len(active):
-                break
-            _, D, others = self.density.space.moved(z[active])
-        weights = self._weights(z, eta)
-        weights[active] = -np.inf
-        return z, weights
-
-    def _error(self, x: Array, z: Array, eta: Array) -> Array:
-        return np.asarray(x @ self.rows.T - self.offset + z @ self.own.T - eta)
-
-    def _take(self, z: Array, F: Array, eta: Array, active: Places, step: Array) -> None:
-        """Move the active proposals by their steps, halved until they come nearer to a solution."""
-        size, share = np.linalg.norm(F[active], axis=1), np.ones(len(active))
-        left = np.arange(len(active))
-        for _ in range(HALVINGS):
-            places = active[left]
-            tried = z[places] + share[left, None] * step[left]
-            error = self._error(self.density.space.values(tried), tried, eta[places])
-            nearer = np.linalg.norm(error, axis=1) < size[left]
-            z[places[nearer]], F[places[nearer]] = tried[nearer], error[nearer]
-            left = left[~nearer]
-            share[left] /= 2
-            if not len(left):
-                return
-
-    def _weights(self, z: Array, eta: Array) -> Array:
-        """Log weights of the proposals, log of exp(-|r|^2 / 2 + |Q'r|^2 / 2) / |det Q'J|."""
-        x, D, others = self.density.space.moved(z)
-        r = np.concatenate([x @ self.density.rows.T - self.density.values, z], axis=1)
-        _, size = np.linalg.slogdet(self.own + _times(self.rows, self.density.space, D, others))
-        return np.asarray((np.sum(eta**2, axis=1) - np.sum(r**2, axis=1)) / 2 - size)
-
-
-def _times(rows: Array, space: RobotSpace, D: Array, others: Array) -> Array:
-    """Rows times the derivatives of the values with respect to the coordinates, (N, rows, coordinates)."""
-    parts = [rows[:, list(ten)] @ D[:, k] for k, ten in enumerate(space.links)]
-    rest = rows[:, list(space.others)] * others[:, None]
-    return np.concatenate([*parts, rest], axis=2)
-
-
-def _metropolis(weights: Array, rng: np.random.Generator) -> tuple[Places, float]:
-    """Index of the proposal at each step of an independence Metropolis chain, and the acceptance rate.
-
-    The chain starts at a proposal that is drawn with its weight, so its first states follow the posterior, too.
-    The proposal of largest weight would be left least readily, and an arbitrary one may be far out.
+    accepted: fraction of accepted steps of the last run.  unsolved: fraction of proposals without a solution.
     """
-    shares = np.exp(weights - weights.max())
-    at, taken = int(rng.choice(len(weights), p=shares / shares.sum())), 0
-    chances = np.log(rng.random(len(weights)))
-    found = np.empty(len(weights), dtype=np.int64)
-    for k, weight in enumerate(weights):
-        if np.isfinite(weight) and chances[k] < weight - weights[at]:
-            at, taken = k, taken + 1
-        found[k] = at
-    return found, taken / max(len(weights), 1)
+
+    def __init__(self, transport: Transport, count: int, seed: int) -> None:
+        self.transport, self.count = transport, count
+        self.rng = np.random.default_rng(seed)
+        self.eta = self.rng.normal(size=(count, len(transport.best)))
+        self.z, self.weights = transport.of(self.eta)
+        self.steps, self.accepted, self.unsolved = 0, 1.0, 0.0
+
+    def run(self, length: int, thinned: int) -> Array:
+        """Coordinates (length, chains, coordinates) at every `thinned` steps."""
+        states, shares = np.empty((length, *self.z.shape)), []
+        for k in range(length):
+            shares += [self._step() for _ in range(thinned)]
+            states[k] = self.z
+        self.accepted = float(np.mean(shares))
+        return states
+
+    def _step(self) -> float:
+        """One step of every chain; returns the share that was accepted."""
+        width = np.ones((self.count, 1)) if self.steps % 2 == 0 else self.rng.random((self.count, 1))
+        eta = np.sqrt(1 - width**2) * self.eta + width * self.rng.normal(size=self.eta.shape)
+        z, weights = self.transport.of(eta)
+        with np.errstate(invalid="ignore"):
+            taken = np.log(self.rng.random(self.count)) < weights - self.weights
+        self.eta[taken], self.z[taken], self.weights[taken] = eta[taken], z[taken], weights[taken]
+        self.unsolved += (float(np.mean(~np.isfinite(weights))) - self.unsolved) / (self.steps + 1)
+        self.steps += 1
+        return float(np.mean(taken))
+
+
+def _mixing(density: Density, states: Array, count: int) -> tuple[float, float, str]:
+    """Effective sample size over the number of draws, and split R-hat, of the value that mixes worst, and its name."""
+    space = density.space
+    x = space.values(states.reshape(-1, space.size))[:, list(space.varied)]
+    values = x.reshape(*states.shape[:2], -1)
+    if not values.size:
+        return 1.0, 1.0, ""
+    size, rhat = effective_size(values), split_rhat(values)
+    slowest = int(np.argmax(rhat))
+    return min(1.0, float(size.min()) / count), float(rhat.max()), space.names[space.varied[slowest]]

@@ -12,7 +12,7 @@ from minertia.identification.physical.consistency import (
     physical_space,
     values_of_file,
 )
-from minertia.identification.posterior.draw import Density
+from minertia.identification.posterior.density import Density
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.posterior.shown import Shown
 from minertia.identification.posterior.space import RobotSpace, robot_space
