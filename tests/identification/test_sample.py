@@ -25,6 +25,7 @@ from minertia.options import SampleOptions
 from minertia.robot.inertia import from_com, impossible
 from tests.identification.logs import write_csv
 from tests.identification.planted_posterior import EFFECTS, Planted, planted
+from tests.shared import SHARED, needs_shared
 
 
 @cache
@@ -53,6 +54,23 @@ def test_derivatives_of_robots_are_those_of_differences():
     assert np.allclose(np.stack([slopes[:, k, k] for k in (10, 11, 12)], axis=1), others, atol=1e-7)
     assert np.allclose(space.values(np.zeros((1, 13)))[0], space.prior)
     assert np.all(space.values(5 * rng.normal(size=(50, 13)))[:, 12] > 0)
+
+
+def test_second_derivatives_of_the_density_are_those_of_differences():
+    rng = np.random.default_rng(2)
+    ten = from_com(2.0, (0.1, -0.2, 0.3), np.diag([0.1, 0.12, 0.05]))
+    space = robot_space([str(k) for k in range(23)], np.array([*ten, *ten, 0.5, 1.0, 0.2]), [range(10), range(10, 20)],
+                        [(20, 0.7)], [(21, 2.0)], link_width=0.3, bent=[(22, 0.5, 0.1)])  # fmt: skip
+    density = Density(space, rng.normal(size=(5, 23)), rng.normal(size=5))
+    z, h = rng.normal(size=23), 1e-5
+    r, J = density.jacobian(z)
+
+    def gradient(at):
+        own, slopes = density.jacobian(at)
+        return slopes.T @ own
+
+    hessian = np.array([(gradient(z + h * e) - gradient(z - h * e)) / (2 * h) for e in np.eye(23)])
+    assert np.allclose(J.T @ J + density.second(z, r), hessian, atol=1e-6 * np.abs(hessian).max())
 
 
 def test_draws_have_the_posterior_of_a_problem_that_is_known():
@@ -287,6 +305,17 @@ def test_bands_of_planted_robots_hold_95_percent(name, cases, record_property):
     record_property(name, json.dumps(mean))
     print(name, mean)
     assert all(0.92 <= mean[key] <= 0.98 for key in ("parameters", "values", "prediction"))
+
+
+@pytest.mark.slow
+@needs_shared
+def test_a_real_arm_whose_fit_no_robot_near_its_file_has_is_drawn():
+    """One weak chirp, nothing stated: nearly no independent draw is accepted, and the chains still mix."""
+    log = SHARED / "data" / "airbot_play" / "airbot_chirp.csv.gz"
+    found = mi.identify(mi.Campaign(SHARED / "robots" / "airbot_play.urdf", [log])).sample(100, prior=0.1)
+    assert found.drawn["rhat"] < 1.1 and found.drawn["effective"] > 0.5 and found.prior["missed"] > 2
+    assert len(np.unique(found.x[:, 0])) > 90
+    assert all(impossible(ten) is None and ten[9] > 0 for row in found.tens for ten in row.tolist())
 
 
 @pytest.mark.slow

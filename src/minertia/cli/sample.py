@@ -82,12 +82,12 @@ def _say(found: Samples) -> None:
         return
     if prior["missed"] > FAR:
         say(
-            f"the most probable robot misses the identified values by {prior['missed']:.2g} of their standard deviations "
-            "(rms), as no physically consistent robot near the prior has them: the bands may be too narrow"
+            f"the most probable robot misses the identified values by {prior['missed']:.2g} of their standard "
+            "deviations (rms), as no physically consistent robot near the prior has them: the bands may be too narrow"
         )
     say(
-        f"the draws count as at least {100 * drawn['effective']:.0f} % as many independent ones; chains agree to a split "
-        f"R-hat of {drawn['rhat']:.2f} or better (worst: {drawn['slowest']})"
+        f"effective sample size: {100 * drawn['effective']:.0f} % of the draws or more; split R-hat at most "
+        f"{drawn['rhat']:.2f} ({drawn['slowest']})"
     )
     lines = found.summary()
     rows = tuple(

@@ -11,7 +11,8 @@ from minertia.identification.posterior.space import RobotSpace
 from minertia.io.arrays import Array
 
 LONGEST = 2.0  # step of a coordinate, in deviations of the prior
-ITERATIONS = 200  # of the search for the maximum
+DAMPING = 1e-3  # of the first step, and the largest with which a small fall ends the search
+ITERATIONS = 500  # of the search for the maximum
 SETTLED = 1e-9  # fall of the sum of squares that ends it, over the sum
 STEEPEST = 1e12  # damping at which no step comes nearer: rounding
 DIFFERENCE = 1e-5  # of coordinates, for second derivatives from exact first ones
@@ -83,27 +84,35 @@ def curvature(density: Density, z: Array, r: Array, J: Array) -> Curvature:
 
 
 def maximum(density: Density) -> Array:
-    """Maximum of the density, by Newton's method with damping, from the prior."""
-    z, damping = np.zeros(density.space.size), 1e-3
+    """Maximum of the density, from the prior, by the better of a Newton and a Gauss-Newton step with damping.
+
+    Gauss-Newton steps lead to the ridge of the density, Newton steps along it where the residual stays large.
+    """
+    z, damping = np.zeros(density.space.size), DAMPING
     r, J = density.jacobian(z)
     for _ in range(ITERATIONS):
         damped = np.concatenate([J, np.sqrt(damping) * np.diag(np.linalg.norm(J, axis=0))])
-        at = curvature(density, z, r, damped)
-        whitened = (at.axes.T @ (at.Q[: len(r)].T @ r)) / at.scales**2
-        step = -solve_triangular(at.R, at.axes @ whitened)
-        step *= min(1.0, LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
-        tried = density.residual((z + step)[None])[0]
-        before, after = float(r @ r), float(tried @ tried)
+        tried = z + _steps(curvature(density, z, r, damped), r)
+        sums = np.sum(density.residual(tried) ** 2, axis=1)
+        before, best = float(r @ r), int(np.argmin(sums))
+        after = float(sums[best])
         if after < before:
-            z, damping = z + step, damping / 10
+            z, is_free, damping = tried[best], damping <= DAMPING, damping / 10
             r, J = density.jacobian(z)
-            if before - after < SETTLED * before:
+            if is_free and before - after < SETTLED * before:
                 break
         else:
             damping *= 10
             if damping > STEEPEST:
                 break
     return z
+
+
+def _steps(at: Curvature, r: Array) -> Array:
+    """Newton and Gauss-Newton step from a point with the residual r, none longer than `LONGEST`, (2, coordinates)."""
+    along = at.axes.T @ (at.Q[: len(r)].T @ r)
+    steps = -solve_triangular(at.R, at.axes @ np.column_stack([along / at.scales**2, along])).T
+    return np.asarray(steps * np.minimum(1.0, LONGEST / np.maximum(np.abs(steps).max(axis=1), 1e-300))[:, None])
 
 
 def times(rows: Array, space: RobotSpace, D: Array, others: Array) -> Array:

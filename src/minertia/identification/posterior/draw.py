@@ -1,9 +1,9 @@
 """Draws from a posterior, by Markov chains in coordinates in which it is nearly a standard normal.
 
-The chains move in the normal vectors eta of `Transport`, from independent starts, by preconditioned Crank-Nicolson steps
-eta sqrt(1 - b^2) + b xi (Cotter, Roberts, Stuart, White 2013).  These keep the standard normal, and a Metropolis test with
-the weights of eta makes the draws exact.  Every second step has b = 1, an independent proposal, the others a width b
-that is uniform in (0, 1): they leave places that independent proposals hardly reach.
+The chains move in the normal vectors eta of `Transport`, from independent starts, by preconditioned Crank-Nicolson
+steps eta sqrt(1 - b^2) + b xi (Cotter, Roberts, Stuart, White 2013).  These keep the standard normal, and a Metropolis
+test with the weights of eta makes the draws exact.  Every second step has b = 1, an independent proposal, the others a
+width b that is uniform in (0, 1): they leave places that independent proposals hardly reach.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def draw(density: Density, count: int, seed: int) -> PosteriorDraws:
     if not is_mixed:
         raise InputError(
             f"the draws would be copies of few robots: after {chains.steps} steps the chains of {slowest} cover "
-            f"different robots (split R-hat {rhat:.3g}, effective sample size {100 * effective:.2g} % of --n), as hardly "
-            "any physically consistent robot has the identified values; identify with other effects, more logs or "
-            "--physical, or give a smaller --prior"
+            f"different robots (split R-hat {rhat:.3g}, effective sample size {100 * effective:.2g} % of --n), as "
+            "hardly any physically consistent robot has the identified values; identify with other effects, more logs "
+            "or --physical, or give a smaller --prior"
         )
     z = states.reshape(-1, states.shape[2])
     chosen = np.linspace(0, len(z) - 1, count).round().astype(int)

@@ -1,4 +1,4 @@
-"""Convergence of Markov chains: split R-hat and effective sample size (Gelman et al., Bayesian Data Analysis, ch. 11)."""
+"""Convergence of Markov chains: split R-hat and effective sample size (Gelman et al., Bayesian Data Analysis, 11)."""
 
 from __future__ import annotations
 
