@@ -133,7 +133,7 @@ def _negative_sums() -> Density:
 
 
 def test_copies_of_few_robots_are_refused(monkeypatch):
-    """A body of a wide prior, whose exactly measured sums have the opposite sign: chains that do not mix within the steps."""
+    """A body of a wide prior, whose exactly measured sums have the opposite sign: its chains do not mix in time."""
     monkeypatch.setattr(chains, "MOST_STEPS", 256)
     ten, rng = np.array(from_com(2.0, (0.1, -0.2, 0.3), np.diag([0.1, 0.12, 0.05]))), np.random.default_rng(1)
     space = robot_space([str(k) for k in range(10)], ten, [range(10)], [], [], link_width=1.0)
