@@ -76,10 +76,6 @@ def _say(found: Samples) -> None:
             f"the logs contradict the prior: links are {prior['distance']:.2g} of its deviations away (rms); give a "
             "larger --prior"
         )
-    say(f"{100 * drawn['accepted']:.0f} % of the proposals were accepted, {100 * drawn['effective']:.0f} % effective")
-    if len(found) < FEWEST_FOR_SCATTER:
-        say(f"the scatter of the values needs at least {FEWEST_FOR_SCATTER} samples; draw more with --n")
-        return
     if prior["missed"] > FAR:
         say(
             f"the most probable robot misses the identified values by {prior['missed']:.2g} of their standard "
@@ -89,6 +85,9 @@ def _say(found: Samples) -> None:
         f"effective sample size: {100 * drawn['effective']:.0f} % of the draws or more; split R-hat at most "
         f"{drawn['rhat']:.2f} ({drawn['slowest']})"
     )
+    if len(found) < FEWEST_FOR_SCATTER:
+        say(f"the scatter of the values needs at least {FEWEST_FOR_SCATTER} samples; draw more with --n")
+        return
     lines = found.summary()
     rows = tuple(
         (r["name"], f"{r['best']:.5g}", f"{r['low']:.4g}", f"{r['high']:.4g}", f"{100 * r['prior_share']:.0f} %")
