@@ -49,7 +49,8 @@ def sample(
     from minertia.simulation.sample_files import check_samples, write_samples
 
     check_samples(out, files.export, options.n, force=force)
-    found = sample_model(result, options)
+    with progress(2) as tell:
+        found = sample_model(result, options, tell=tell)
     notes = write_samples(out, found, files.export, force=force)
     if as_json:
         say_json(found.to_dict())

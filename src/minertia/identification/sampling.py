@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.posterior.draw import draw
@@ -23,13 +24,13 @@ PRIOR_DRAWS = 4096  # robots of the prior, with whose scatter that of the draws 
 MIDDLE = (0.25, 0.75)
 
 
-def sample_model(model: Model | str | Path, options: SampleOptions | None = None) -> Samples:
-    """Draw robots from the posterior of a model, given as an object, file or folder."""
+def sample_model(model: Model | str | Path, options: SampleOptions | None = None, *, tell: Tell = silent) -> Samples:
+    """Draw robots from the posterior of a model, given as an object, file or folder.  tell: progress callback."""
     asked = SampleOptions() if options is None else options
     known = with_efforts(model if isinstance(model, Model) else read_model(_file(model)), "sample")
     _refuse(known)
     posterior = posterior_of(known.linear, shown_by(known), known.standard, _fixed(known), asked)
-    found = draw(posterior.density, asked.n, asked.seed)
+    found = draw(posterior.density, asked.n, asked.seed, tell)
     space = posterior.space
     x = space.values(found.z)
     return Samples(

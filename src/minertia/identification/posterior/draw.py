@@ -8,6 +8,7 @@ width b that is uniform in (0, 1): they leave places that independent proposals 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from minertia.identification.posterior.transport import Transport
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 from minertia.io.resources import one_thread
+from minertia.io.steps import WorkStep
 
 FEWEST_CHAINS, MOST_CHAINS = 16, 64  # enough to tell whether they cover the same robots; a batch of small matrices
 DRAWS_OF_CHAIN = 32  # draws of one chain, where there are few
@@ -52,16 +54,17 @@ class PosteriorDraws:
         return {key: getattr(self, key) for key in ("accepted", "effective", "rhat", "slowest", "unsolved")}
 
 
-def draw(density: Density, count: int, seed: int) -> PosteriorDraws:
-    """Draw `count` samples from a posterior."""
+def draw(density: Density, count: int, seed: int, tell: Callable[[str], None] = lambda step: None) -> PosteriorDraws:
+    """Draw `count` samples from a posterior.  tell: progress callback."""
     with one_thread():
+        tell("searching for the most probable robot")
         best = maximum(density)
         chains = _Chains(Transport(density, best), _chains_for(count), seed)
         length, thinned = max(FEWEST_STATES, -(-count // chains.count)), THINNED
-        chains.run(BURN_IN, 1)
+        chains.run(BURN_IN, 1, tell)
         _refuse_unsolved(chains.unsolved)
         while True:
-            states = chains.run(length, thinned)
+            states = chains.run(length, thinned, tell)
             effective, rhat, slowest = _mixing(density, states, count)
             is_mixed = rhat <= MOST_RHAT and effective >= LEAST_EFFECTIVE
             if is_mixed or 2 * thinned * length > MOST_STEPS:
@@ -107,10 +110,11 @@ class _Chains:
         self.z, self.weights = transport.of(self.eta)
         self.steps, self.accepted, self.unsolved = 0, 1.0, 0.0
 
-    def run(self, length: int, thinned: int) -> Array:
+    def run(self, length: int, thinned: int, tell: Callable[[str], None]) -> Array:
         """Coordinates (length, chains, coordinates) at every `thinned` steps."""
         states, shares = np.empty((length, *self.z.shape)), []
         for k in range(length):
+            tell(WorkStep(f"drawing robots, {length * thinned} steps of each chain", k / length))
             shares += [self._step() for _ in range(thinned)]
             states[k] = self.z
         self.accepted = float(np.mean(shares))
