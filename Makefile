@@ -28,8 +28,8 @@ lint: $(VENV)/.ready
 types: $(VENV)/.ready
 	$(BIN)/mypy
 
-# one process more than there are cores, since some tests wait: for a page, a process, the end of a limit
-WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# two processes more than there are cores, since some tests wait: for a page, a process, the end of a limit
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 # and one thread of linear algebra in each: with more they wait for one another
 unit unit-all: export OPENBLAS_NUM_THREADS ?= 1
 

@@ -112,10 +112,13 @@ def test_pages_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(readers, "FORMATS", dict(readers.FORMATS))
     for name in re.findall(r"^(?:import|from) (pinocchio|mujoco|pxr)", page.read_text(encoding="utf-8"), re.MULTILINE):
         pytest.importorskip(name)
-    if page_id(page) == "identification":  # its logs are the reader's own
+    if page_id(page) == "identification":  # its files are the reader's own
         recorded_arm(tmp_path)
         for k, name in enumerate(("a", "b", "c", "c")):
             shutil.copy(tmp_path / f"{name}.csv", tmp_path / f"run{k + 1}.csv")
+        shutil.copy(tmp_path / "arm.urdf", tmp_path / "other.urdf")
+        logs = '[logs]\ntrain = ["run1.csv", "run2.csv"]\nvalidate = ["run3.csv"]\n'
+        (tmp_path / "campaign.toml").write_text(f'format = 1\nrobot = "arm.urdf"\n{logs}', encoding="utf-8")
     reader = Reader(tmp_path)
     reader.follow(page)
     assert reader.seen or page_id(page) in WITHOUT_COMMANDS
@@ -203,6 +206,7 @@ def json_table() -> dict[str, set[str]]:
     return {name: set(re.findall(r"`(\w+)`", keys)) for names, keys in rows for name in re.findall(r"`([^`]+)`", names)}
 
 
+@pytest.mark.slow
 def test_json_is_as_the_page_says(tmp_path: Path, monkeypatch, capsys) -> None:
     listed = json_table()
     # these take long, or files of their own; their own tests read the JSON

@@ -51,7 +51,7 @@ def at(found: SymbolicDynamics, value: sympy.Matrix, motion: np.ndarray) -> np.n
     return np.array(sympy.lambdify(list(numbers), value, "numpy")(*numbers.values()), dtype=float)
 
 
-@pytest.mark.parametrize("in_base", [False, True], ids=["standard", "base"])
+@pytest.mark.parametrize("in_base", [pytest.param(False, marks=pytest.mark.slow), True], ids=["standard", "base"])
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n == "puma560" else ()) for n in ROBOTS])
 def test_letters_agree_with_numbers(name: str, in_base: bool) -> None:
     robot = known(ROBOTS[name]())

@@ -232,6 +232,7 @@ def test_sockets_of_a_panda():
 
 
 @needs_shared
+@pytest.mark.slow
 def test_no_correction_is_supported_where_that_is_so():
     found = calibrate(
         SHARED / "robots" / "tiago_no_hand.urdf",

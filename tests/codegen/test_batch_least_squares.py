@@ -48,7 +48,7 @@ def matrix(kernel, state) -> np.ndarray:
 @pytest.mark.parametrize(
     "name", ["puma560", *(pytest.param(n, marks=pytest.mark.slow) for n in ("tree", "floating", "follower"))]
 )
-@pytest.mark.parametrize("count", [0, 1, 65, 1500])
+@pytest.mark.parametrize("count", [0, pytest.param(1, marks=pytest.mark.slow), 65, 1500])
 def test_sums_are_those_of_the_whole_matrix(path, name, count):
     kernel, theta = base_kernel(ROBOTS[name])
     assert kernel.path == path
@@ -204,7 +204,9 @@ def test_a_sample_of_long_data_says_once_what_to_do(monkeypatch, amplitude, tria
 
 
 @pytest.mark.parametrize("noise", [0.0, pytest.param(1e-3, marks=pytest.mark.slow), 1.0])
-@pytest.mark.parametrize("amplitude", [1.0, pytest.param(0.1, marks=pytest.mark.slow), 0.01, 0.003])
+@pytest.mark.parametrize(
+    "amplitude", [1.0, pytest.param(0.1, marks=pytest.mark.slow), 0.01, pytest.param(0.003, marks=pytest.mark.slow)]
+)
 def test_long_data_take_one_pass_where_it_loses_no_more_than_two(path, monkeypatch, amplitude, noise):
     """Against the solution refined with residuals of more digits, where numbers have them."""
     robot = read_robot("puma560")
@@ -285,6 +287,7 @@ def test_shapes_are_checked(path):
         LeastSquaresKernel(regressor_program(robot, robot.columns()), ["XX1"])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_samples(path):
     """Each thread has a block of its own; whether two are at work at the same moment is chance."""
     kernel, truth = base_kernel(ROBOTS["puma560"])

@@ -68,7 +68,9 @@ def test_selftest_fails_when_the_code_is_wrong(tmp_path):
         _selftest(tmp_path, "planar_2r", "gcc")
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "compiler", [*COMPILERS[:1], *(pytest.param(c, marks=pytest.mark.slow) for c in COMPILERS[1:])]
+)
 def test_sanitizers_are_quiet(tmp_path, compiler):
     for robot in (robots.planar2r(), random_robot(4, n=4, tree=True)):
         folder = tmp_path / robot.name

@@ -125,6 +125,7 @@ def test_every_effect_of_the_table_is_simulated_with_its_derivatives() -> None:
         assert np.abs(carried[1][:, :, c] - wanted).max() < 1e-4 * np.abs(wanted).max(), (kind, place)
 
 
+@pytest.mark.slow
 def test_effects_that_bend_are_the_same_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, given = other_task()
     given = replace(given, unknowns=unknowns(len(LINKS), 2 * len(OTHERS)))

@@ -105,7 +105,7 @@ def check_numbers(program, setting, result):
 @pytest.mark.parametrize(
     ("make", "options"),
     [
-        (robots.puma560, {}),
+        pytest.param(robots.puma560, {}, marks=pytest.mark.slow),
         pytest.param(
             *(lambda: read_robot("puma560"), {"payload": True, "rotors": True, "friction": True}),
             marks=pytest.mark.slow,

@@ -45,6 +45,7 @@ def test_scatter_and_shrinking() -> None:
         between_robots(("a", "b"), values[:2], V[:2])
 
 
+@pytest.mark.slow
 def test_robots_unlike_the_others_are_found_at_the_stated_rate() -> None:
     rng = np.random.default_rng(2)
     names = tuple(f"r{k}" for k in range(100))

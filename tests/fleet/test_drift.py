@@ -55,6 +55,7 @@ def page(fleet: dict[str, dict[int, RobotDay]], kind: StreamType) -> FleetDrift:
     return fleet_drift([TypeFleet(kind, fleet)], OPTIONS)
 
 
+@pytest.mark.slow
 def test_every_change_is_found_with_its_cause_and_nothing_else(page: FleetDrift) -> None:
     found = {(a.robot, a.joint, a.what): a for a in page.alarms}
     assert set(found) == {

@@ -51,6 +51,7 @@ def found(store: Path) -> FleetDrift:
     return Fleet.open(store).drift(options=DriftOptions(learning=10))
 
 
+@pytest.mark.slow
 def test_drift_of_a_store(found: FleetDrift, store: Path) -> None:
     (alarm,) = found.alarms
     assert (alarm.robot, alarm.joint, alarm.what) == ("r000", "j2", "dry friction")

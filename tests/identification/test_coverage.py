@@ -18,7 +18,9 @@ LEAST = {
 }  # gains of a draw err alike
 
 
-@pytest.mark.parametrize("time", [TIMES[0], pytest.param(TIMES[1], marks=pytest.mark.slow), TIMES[2]])
+@pytest.mark.parametrize(
+    "time", [TIMES[0], pytest.param(TIMES[1], marks=pytest.mark.slow), pytest.param(TIMES[2], marks=pytest.mark.slow)]
+)
 def test_intervals_hold_in_a_sample(time):
     """A seeded sample: less than the true coverage by what so few draws may be off, which are correlated in a draw."""
     found = coverages(Trial(random_robot(5, n=3), duration=24.0, rate=25.0), list(LEAST), time, SAMPLE)

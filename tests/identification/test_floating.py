@@ -72,7 +72,7 @@ def mass_of(result: mi.Identification) -> float:
 
 
 @pytest.mark.parametrize("rows, count, left", [
-    ("base", 94, 0.013),
+    pytest.param("base", 94, 0.013, marks=pytest.mark.slow),
     pytest.param("all", 118, 0.013, marks=pytest.mark.slow),
     pytest.param("projected", 118, 0.02, marks=pytest.mark.slow),
 ])  # fmt: skip

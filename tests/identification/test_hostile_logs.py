@@ -43,7 +43,7 @@ HELP = "gives no instruments; use a better excitation"  # what instrumental vari
 @pytest.mark.parametrize(
     ("name", "estimator", "kinds"),
     [
-        *(("planar2r", estimator, KINDS[:4] if estimator == "physical" else KINDS[:1]) for estimator in ESTIMATORS),
+        *(("planar2r", estimator, KINDS[:1]) for estimator in ESTIMATORS),
         *(
             pytest.param(name, estimator, KINDS, marks=pytest.mark.slow)
             for name in ("planar2r", "puma560", "scara", "stanford", "gantry", "tx40")

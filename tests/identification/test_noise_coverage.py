@@ -21,7 +21,9 @@ def few() -> tuple[Fixed, ...]:
     )
 
 
-@pytest.mark.parametrize("kind", list(NOISES))
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if k % 2 else ()) for k, kind in enumerate(NOISES)]
+)
 def test_intervals_hold_in_a_sample(kind):
     """Less than the true coverage by what so few draws may be off, and no wider than the truth by as much."""
     found = covered(list(few()), kind, 6)

@@ -62,6 +62,7 @@ def test_columns_and_statistics(result):
     assert result.verdict.is_good
 
 
+@pytest.mark.slow
 def test_one_percent_rule(result):
     found = one_percent(result.observation)
     assert 15 <= len(found.essential) <= 35  # 23 of 52 in the paper

@@ -36,6 +36,7 @@ def inside(planted: PlantedStanding, folder: Path, result: mi.Identification) ->
     return [p.interval[0] <= true[p.name] <= p.interval[1] for p in result.parameters]
 
 
+@pytest.mark.slow
 def test_a_mobile_arm_comes_back_without_joint_efforts(tmp_path: Path) -> None:
     planted = PlantedStanding.drawn("mobile_arm", 0)
     log = planted.log(tmp_path / "fit.csv", 0, seconds=14)

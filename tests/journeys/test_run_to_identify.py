@@ -137,7 +137,7 @@ def residuals(robot: Robot, way: Transfer, period: float, *, hush: bool = False)
     return (log.effort[3:-3] - wanted)[keep], log.effort[3:-3][keep]
 
 
-@pytest.mark.parametrize("period", [0.002, 0.008, 0.02])
+@pytest.mark.parametrize("period", [0.002, pytest.param(0.008, marks=pytest.mark.slow), 0.02])
 @pytest.mark.parametrize("name", ["emps", "planar2r", "parallelogram_arm"])
 def test_efforts_belong_to_positions_and_times_at_every_rate(name: str, period: float) -> None:
     """Neither a skew of half a period nor an alias of what the servo does within one is in the log."""

@@ -65,6 +65,7 @@ def test_table_iii_ours_is_below_every_published_count():
             assert theirs is None or (m1 < theirs[0] and a1 < theirs[1])
 
 
+@pytest.mark.slow
 def test_the_committed_page_holds_what_is_computed(lin):
     for name, text in lin.relation_texts().items():
         assert re.search(rf"^{name} += {re.escape(text)}$", COMMITTED, flags=re.M), name

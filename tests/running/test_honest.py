@@ -56,7 +56,9 @@ def test_a_published_file_with_impossible_inertias_is_run_as_it_is_rehearsed(run
 
 
 @pytest.mark.parametrize("name, position", [("planar2r", 0.5), ("five_bar", None), ("emps", 0.2)])
-@pytest.mark.parametrize("family", [Fourier(2.0, 4), Fourier(8.0, 3)], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "family", [Fourier(2.0, 4), pytest.param(Fourier(8.0, 3), marks=pytest.mark.slow)], ids=["short", "long"]
+)
 def test_files_of_any_rate_pass(tmp_path: Path, name: str, position: float | None, family: Fourier) -> None:
     """Few samples of the search and few in the file: what lies between them is within what is allowed."""
     robot = read_robot(name, letters=False)

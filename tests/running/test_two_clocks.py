@@ -313,7 +313,10 @@ def test_python_begins_slowly_too(wall, speeds):
     assert not driver.sent and driver.k == 0
 
 
-@pytest.mark.parametrize("off", [0.0099, 0.004, -0.009, 2e-4, 0.0])
+@pytest.mark.parametrize(
+    "off",
+    [pytest.param(0.0099, marks=pytest.mark.slow), 0.004, pytest.param(-0.009, marks=pytest.mark.slow), 2e-4, 0.0],
+)
 def test_the_first_command_is_where_the_robot_stands(wall, off):
     """A robot near the first posture creeps there, from rest to rest, before the motion begins."""
     driver = Real(wall)
