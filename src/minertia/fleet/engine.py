@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 from minertia.io.errors import MinertiaError
 from minertia.io.extras import load
+from minertia.io.resources import processors
 
 IN_FLIGHT = 200  # batches that a scheduler knows of at a time
 UNKNOWN = 8  # workers of an executor that does not say
@@ -119,7 +120,7 @@ class ProcessEngine(SubmittingEngine):
     """Engine of spawned processes of this machine, each with one linear algebra thread."""
 
     def __init__(self, workers: int | None = None) -> None:
-        count = workers or len(getattr(os, "sched_getaffinity", lambda pid: range(os.cpu_count() or 1))(0))
+        count = workers or processors()
         super().__init__(WAITING * count, count)
         self._pool: ProcessPoolExecutor | None = None
 

@@ -48,6 +48,11 @@ def too_large(what: str, size: float) -> str:
     )
 
 
+def processors() -> int:
+    """Number of processors that this process may use."""
+    return len(getattr(os, "sched_getaffinity", lambda pid: range(os.cpu_count() or 1))(0))
+
+
 def keep_freed_memory() -> None:
     """Let the C library keep freed memory for reuse instead of returning it to the system.
 

@@ -7,7 +7,6 @@ execution path (compiled, interpreted, NumPy) shows only in `path` and in the ru
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,6 +25,7 @@ from minertia.codegen.program import Port, Program
 from minertia.dynamics import model
 from minertia.io.arrays import Array
 from minertia.io.errors import ShapeError
+from minertia.io.resources import processors
 from minertia.robot.robot import Robot
 
 MOST_SUMS = 64  # partial sums of a batch, whatever its length: what is added to what never depends on threads
@@ -209,7 +209,7 @@ class BatchKernel:
 
     def run(self, work: Work, threads: int | None = 1) -> Array:
         """Run a piece of work; return its sums, added in a fixed order."""
-        threads = max(1, (os.cpu_count() or 1) if threads is None else threads)
+        threads = processors() if threads is None else max(1, threads)
         n = work.n_samples
         piece = self._runner.piece(work)
         if not work.n_sums:

@@ -22,7 +22,7 @@ from minertia.identification.closed_loop.ground import with_floor
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
-from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, simulated
+from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, each_simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import STRETCHES, Spread, left_out_spread, spread
 from minertia.identification.problem.marginal import LASTS, autocorrelation_time
@@ -240,10 +240,10 @@ class _OutputError:
 
     def _motions(self, theta: Array, steps: Sequence[int], *, slopes: bool) -> list[Simulated] | None:
         n, p = self.model.layout.size, self.model.count
+        ends = [theta[own] for own in self.starts]
+        placed = [replace(log, q0=end[:n], v0=end[n:]) for log, end in zip(self.logs, ends, strict=True)]
         motions = []
-        for log, own, count in zip(self.logs, self.starts, steps, strict=True):
-            placed = replace(log, q0=theta[own][:n], v0=theta[own][n:])
-            found = simulated(self.model, theta[:p], placed, count, slopes=slopes)
+        for found in each_simulated(self.model, theta[:p], placed, steps, slopes=slopes):
             if found is None or not found.is_steady:
                 return None
             motions.append(found)

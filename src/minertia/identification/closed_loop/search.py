@@ -3,13 +3,12 @@
 Equal servos, no offsets, position-dependent friction, ground contact and load-dependent friction are tried in turn,
 each from the values of the fit before.  Ground contact and load-dependent friction are taken if the likelihood of the
 positions rises by more than Schwarz's penalty for their unknowns, where so many rows count as one as residuals are
-correlated over.  The first rows of each log and the coarsest steps suffice for that, and the values are the start of
-the final fit.
+correlated over.  The first rows of each log suffice for that, and the values are the start of the final fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +20,7 @@ from minertia.identification.campaigns.options import SAME, Floor
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.contact import Mask, pushed
-from minertia.identification.closed_loop.fit import SLOPE_STEP, Reached, coarse_steps, output_error, reached
+from minertia.identification.closed_loop.fit import Reached, coarse_steps, output_error, reached
 from minertia.identification.closed_loop.ground import heights, with_floor
 from minertia.identification.closed_loop.judge import loose_names
 from minertia.identification.closed_loop.logs import LoopLog
@@ -29,7 +28,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.placed_friction import with_placed_friction
 from minertia.identification.problem.ladder import usual_effects
 from minertia.identification.problem.linear import symbol_of
-from minertia.identification.problem.terms import everywhere
+from minertia.identification.problem.terms import at_joints, everywhere
 from minertia.io.errors import MinertiaError
 from minertia.io.schema import UNKNOWN
 from minertia.robot.robot import Robot
@@ -39,7 +38,7 @@ SEARCHED = 80.0  # s of all logs together
 PROBED = 40.0  # the same for a look at elastic joints, which have two coordinates each
 LOW = 0.1  # part of the heights of the tip at which it may touch the ground
 LOADED = "load_coulomb"
-BEGIN_LOADED = 0.3  # of load-dependent friction at most: a third of the most there can be
+BEGIN_LOADED = (0.3, 0.6)  # of load-dependent friction at most: a third, and two thirds, of the most there can be
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class _CommandSearch:
         self.is_open = campaign.effects is None
         self.period = min(log.period for log in logs)
         self.logs = shortened(logs)
-        self.steps = coarse_steps(self.logs, SLOPE_STEP)
+        self.steps = coarse_steps(self.logs)
         self.notes: list[str] = []
 
     def run(self) -> ChosenCommands:
@@ -135,11 +134,11 @@ class _CommandSearch:
     def _fitted(self, model: ServoModel, start: Array | None, *, deviations: bool = True) -> Reached:
         return reached(model, self.logs, start, self.steps, self.tell, deviations=deviations)
 
-    def _take(self, campaign: Campaign, note: str) -> None:
+    def _take(self, campaign: Campaign, *notes: str) -> None:
         model = loop_model(campaign, self.period)
         self.found = self._fitted(model, self._mapped(model))
         self.campaign, self.model = campaign, model
-        self.notes.append(note)
+        self.notes += notes
 
     def _mapped(self, model: ServoModel) -> Array:
         """Values of the fit, mapped to another model; those of new unknowns are zero, of a floor usual ones."""
@@ -175,47 +174,67 @@ class _CommandSearch:
             self._take(placed[0], placed[2])
 
     def _load(self) -> None:
-        """Load-dependent friction at all joints."""
+        """Load-dependent friction, at all joints that show it: those that bear hardly any load do not."""
         self.tell("searching for load-dependent friction")
-        effects = usual_effects(self.campaign.robot) if self.campaign.effects is None else self.campaign.effects
-        more = everywhere(self.campaign.robot, LOADED)
+        robot = self.campaign.robot
+        effects = usual_effects(robot) if self.campaign.effects is None else self.campaign.effects
         note = f"load-dependent friction ({LOADED}) makes the positions more likely (give effects to choose yourself)"
-        self._try(replace(self.campaign, effects=(*effects, more)), note, shared=True)
+        more = everywhere(robot, LOADED)
+        if not self._try(replace(self.campaign, effects=(*effects, more)), note, self._shared):
+            return
+        found = self._fitted(self.model, self.found.theta)
+        larger = {
+            name for name, is_larger in zip(self.model.names, found.theta > found.deviation, strict=True) if is_larger
+        }
+        shown = [j for j in robot.driven if f"FCL{j + 1}" in larger]
+        if shown and len(shown) < len(robot.driven):
+            at = ", ".join(robot.joints[j].name for j in shown)
+            self.notes[-1] = note.replace(f"({LOADED})", f"({LOADED}) at {at}")
+            self._take(replace(self.campaign, effects=(*effects, at_joints(robot, LOADED, shown))))
 
-    def _try(self, campaign: Campaign, note: str, *, shared: bool = False) -> None:
-        """Take more unknowns if they make the positions likelier by more than Schwarz's penalty.
+    def _try(
+        self, campaign: Campaign, note: str, starts: Callable[[ServoModel, Array], Iterable[Array]] | None = None
+    ) -> bool:
+        """Take more unknowns if they make the positions likelier by more than Schwarz's penalty; whether they were.
 
-        shared: whether load-dependent friction begins with half of the Coulomb friction at the mean load: at zero it
-        would stay there.
+        starts: initial values of the fits, the better of which counts, from those mapped to the model; default: these.
         """
         try:
             model = loop_model(campaign, self.period)
             start = self._mapped(model)
-            if shared:
-                start = self._shared(model, start)
-            other = self._fitted(model, start, deviations=False)
+            begins = [start] if starts is None else starts(model, start)
+            other = max((self._fitted(model, one, deviations=False) for one in begins), key=self._gain)
         except MinertiaError:
-            return  # what is not simulated here
-        apart = self.found.apart
-        gain = float(np.sum(apart * np.log(self.found.rms / other.rms)))
+            return False  # what is not simulated here
         more = model.count - self.model.count
-        if gain > 0.5 * more * np.log(max(float(apart.sum()), 2.0)):
+        is_better = self._gain(other) > 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0))
+        if is_better:
             self.campaign, self.model, self.found = campaign, model, other
             self.notes.append(note)
+        return is_better
 
-    def _shared(self, model: ServoModel, theta: Array) -> Array:
-        """Initial values where Coulomb friction gives way to load-dependent friction, with the same friction in all."""
+    def _gain(self, other: Reached) -> float:
+        """Logarithm of the likelihood of the positions with another fit, less that with the present one."""
+        return float(np.sum(self.found.apart * np.log(self.found.rms / other.rms)))
+
+    def _shared(self, model: ServoModel, theta: Array) -> Iterator[Array]:
+        """Initial values where Coulomb friction gives way to load-dependent friction, with the same friction in all.
+
+        At most half of it gives way.  From zero, load-dependent friction would stay there.
+        """
         own, n = dict(zip(model.names, theta.tolist(), strict=True)), model.robot.n
         weights = np.zeros(n)
         if model.robot.has_parameters:
             zeros = model.of_kind("zero", model.atom_values(theta))
             q = np.concatenate([log.q[:, :n] + zeros for log in self.logs])
             weights = np.mean(np.abs(gravity_torques(model.robot, q)), axis=0)
-        for j, weight in enumerate(weights, 1):
-            dry = own.get(f"FC{j}", 0.0)
-            part = min(BEGIN_LOADED, 0.5 * dry / max(float(weight), 1e-12))
-            own |= {f"FC{j}": dry - part * float(weight), f"FCL{j}": part}
-        return np.array([own[name] for name in model.names])
+        for most in BEGIN_LOADED:
+            changed = dict(own)
+            for j, weight in enumerate(weights, 1):
+                dry = own.get(f"FC{j}", 0.0)
+                part = min(most, 0.5 * dry / max(float(weight), 1e-12))
+                changed |= {f"FC{j}": dry - part * float(weight), f"FCL{j}": part}
+            yield np.array([changed[name] for name in model.names])
 
 
 def _floor_under(campaign: Campaign) -> Floor | None:

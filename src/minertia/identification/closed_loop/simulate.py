@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from minertia.codegen.rollout.task import Rollout
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import JointGroup, ServoModel
+from minertia.io.resources import processors
 
 Array = NDArray[np.float64]
 STEEPEST = 1e9  # derivatives of a motion that is still determined by its values
@@ -70,6 +73,25 @@ def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slop
             starts = [*(count + j for j in simulates), *(count + size + j for j in simulates)]
             parts.append(GroupSlopes(own, [*columns.tolist(), *starts], S.reshape(len(q), len(own), -1)))
     return Simulated(q, tuple(parts))
+
+
+def each_simulated(
+    model: ServoModel, theta: Array, logs: Sequence[LoopLog], steps: Sequence[int], *, slopes: bool = True
+) -> Iterator[Simulated | None]:
+    """Simulate logs as `simulated` does, in order; on all processors, as compiled simulations run side by side."""
+
+    def one(log: LoopLog, count: int) -> Simulated | None:
+        return simulated(model, theta, log, count, slopes=slopes)
+
+    threads = min(processors(), len(logs))
+    if threads == 1:
+        yield from map(one, logs, steps)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield from pool.map(one, logs, steps)
+        finally:
+            pool.shutdown(cancel_futures=True)  # of the logs after one that diverges
 
 
 def model_rollout(
