@@ -207,7 +207,7 @@ class _CommandSearch:
         except MinertiaError:
             return False  # what is not simulated here
         more = model.count - self.model.count
-        is_better = self._gain(other) > 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0))
+        is_better = bool(self._gain(other) > 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0)))
         if is_better:
             self.campaign, self.model, self.found = campaign, model, other
             self.notes.append(note)
