@@ -57,6 +57,14 @@ def test_the_floor_is_found_with_the_values_of_the_joints() -> None:
     assert fit.sigma.max() < 5e-4 and not fit.pushed[0].any()
 
 
+def test_a_floor_that_nothing_touches_is_found_again() -> None:
+    """From a height at which no position changes with it, a fit would not come back."""
+    model = loop_model(CAMPAIGN, 1 / RATE)
+    lost = np.array([{**PLANTED, "floor_height": -5.0}[name] for name in model.names])
+    fit = output_error(model, [made_log(CAMPAIGN, "log", recorded(0))], lost, steps=[10])
+    assert dict(zip(model.names, fit.theta, strict=True))["floor_height"] == pytest.approx(-0.12, abs=1e-3)
+
+
 def test_a_floor_that_is_not_told_spoils_the_fit() -> None:
     campaign = replace(CAMPAIGN, floor=Floor(), command=replace(CAMPAIGN.command, leave_out_contact=False))
     fit = output_error(loop_model(campaign, 1 / RATE), [made_log(campaign, "log", recorded(0))], steps=[5])

@@ -18,10 +18,10 @@ from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.bodies import Bodies
 from minertia.identification.closed_loop.contact import pushed
 from minertia.identification.closed_loop.found import LoopFit, contact_notes
-from minertia.identification.closed_loop.ground import with_floor
+from minertia.identification.closed_loop.ground import deepest_floor, with_floor
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.model import ServoModel, floor_name
 from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, each_simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import STRETCHES, Spread, left_out_spread, spread
@@ -276,6 +276,8 @@ class _OutputError:
         if given is None:
             tried = [with_floor(self.model, self.logs, theta) for theta in tried if theta is not None]
         tried = [t for theta in tried if theta is not None for t in with_springs(self.model, self.logs, theta)]
+        if floor_name("height") in self.names:
+            self.lower[self.names.index(floor_name("height"))] = deepest_floor(self.model, self.logs, tried[0])
         ends = [x for log in self.logs for x in (*log.q0, *log.v0)]
         first = [np.clip(np.concatenate([theta, ends]), self.lower, self.upper) for theta in tried]
         if len(first) == 2:  # derivatives, which cost most, are wanted of the better one

@@ -16,6 +16,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 BEGIN = {"stiffness": 1e4, "friction": 0.3}  # of a fit, where they are not known
+BELOW = 0.02  # of the range of heights in the logs: deeper ground touches no simulated motion, and would stay there
 
 
 def tied_by_floor(robot: Robot, floor: Floor, groups: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
@@ -40,13 +41,24 @@ def heights(robot: Robot, floor: Floor, q: Array) -> Array:
     return np.stack(found, axis=1)
 
 
+def deepest_floor(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> float:
+    """Height of the ground [m] below which no simulated motion would touch it."""
+    every = _heights_of_logs(model, logs, theta)
+    return float(every.min() - BELOW * np.ptp(every))
+
+
+def _heights_of_logs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> Array:
+    """Heights of the frames that may touch the ground [m], (rows of all logs, frames)."""
+    zeros = model.of_kind("zero", model.atom_values(theta))
+    return np.concatenate([heights(model.robot, model.floor, log.q[:, : model.robot.n] + zeros) for log in logs])
+
+
 def with_floor(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> Array:
     """Parameter values with initial values of unknown ground parameters; the ground at the robot's lowest point."""
     found = theta.copy()
     if not model.floor.touches:
         return found
-    zeros = model.of_kind("zero", model.atom_values(theta))
-    lowest = min(float(heights(model.robot, model.floor, log.q[:, : model.robot.n] + zeros).min()) for log in logs)
+    lowest = float(_heights_of_logs(model, logs, theta).min())
     for what, value in {"height": lowest, **BEGIN}.items():
         if floor_name(what) in model.names:
             found[model.names.index(floor_name(what))] = value

@@ -28,7 +28,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.placed_friction import with_placed_friction
 from minertia.identification.problem.ladder import usual_effects
 from minertia.identification.problem.linear import symbol_of
-from minertia.identification.problem.terms import at_joints, everywhere
+from minertia.identification.problem.terms import at_joints
 from minertia.io.errors import MinertiaError
 from minertia.io.schema import UNKNOWN
 from minertia.robot.robot import Robot
@@ -38,6 +38,7 @@ SEARCHED = 80.0  # s of all logs together
 PROBED = 40.0  # the same for a look at elastic joints, which have two coordinates each
 LOW = 0.1  # part of the heights of the tip at which it may touch the ground
 LOADED = "load_coulomb"
+SHOWN = 0.1  # of Coulomb friction: smaller load-dependent friction is not told from it
 BEGIN_LOADED = (0.3, 0.6)  # of load-dependent friction at most: a third, and two thirds, of the most there can be
 
 
@@ -134,11 +135,11 @@ class _CommandSearch:
     def _fitted(self, model: ServoModel, start: Array | None, *, deviations: bool = True) -> Reached:
         return reached(model, self.logs, start, self.steps, self.tell, deviations=deviations)
 
-    def _take(self, campaign: Campaign, *notes: str) -> None:
+    def _take(self, campaign: Campaign, note: str) -> None:
         model = loop_model(campaign, self.period)
         self.found = self._fitted(model, self._mapped(model))
         self.campaign, self.model = campaign, model
-        self.notes += notes
+        self.notes.append(note)
 
     def _mapped(self, model: ServoModel) -> Array:
         """Values of the fit, mapped to another model; those of new unknowns are zero, of a floor usual ones."""
@@ -174,28 +175,40 @@ class _CommandSearch:
             self._take(placed[0], placed[2])
 
     def _load(self) -> None:
-        """Load-dependent friction, at all joints that show it: those that bear hardly any load do not."""
+        """Load-dependent friction, at the joints whose weight would show it."""
         self.tell("searching for load-dependent friction")
         robot = self.campaign.robot
         effects = usual_effects(robot) if self.campaign.effects is None else self.campaign.effects
-        note = f"load-dependent friction ({LOADED}) makes the positions more likely (give effects to choose yourself)"
-        more = everywhere(robot, LOADED)
-        if not self._try(replace(self.campaign, effects=(*effects, more)), note, self._shared):
-            return
-        found = self._fitted(self.model, self.found.theta)
-        larger = {
-            name for name, is_larger in zip(self.model.names, found.theta > found.deviation, strict=True) if is_larger
-        }
-        shown = [j for j in robot.driven if f"FCL{j + 1}" in larger]
-        if shown and len(shown) < len(robot.driven):
-            at = ", ".join(robot.joints[j].name for j in shown)
-            self.notes[-1] = note.replace(f"({LOADED})", f"({LOADED}) at {at}")
-            self._take(replace(self.campaign, effects=(*effects, at_joints(robot, LOADED, shown))))
+        joints = self._loaded()
+        at = "" if len(joints) == len(robot.driven) else f" at {', '.join(robot.joints[j].name for j in joints)}"
+        note = (
+            f"load-dependent friction ({LOADED}){at} makes the positions more likely (give effects to choose yourself)"
+        )
+        more = at_joints(robot, LOADED, joints)
+        self._try(replace(self.campaign, effects=(*effects, more)), note, self._shared)
+
+    def _loaded(self) -> list[int]:
+        """Joints at which usual load-dependent friction is not small beside Coulomb friction; all if there are none."""
+        own, driven = dict(zip(self.model.names, self.found.theta, strict=True)), self.campaign.robot.driven
+        weights = self._weights(self.model, self.found.theta)
+        if len(weights) != self.campaign.robot.n_joints:  # mimic joints: a coordinate bears the weights of several
+            return list(driven)
+        found = [j for j in driven if BEGIN_LOADED[0] * weights[j] > SHOWN * own.get(f"FC{j + 1}", 0.0)]
+        return found or list(driven)
+
+    def _weights(self, model: ServoModel, theta: Array) -> Array:
+        """Mean gravity torque of each joint in the logs [N m or N]; zero without masses."""
+        n = model.robot.n
+        if not model.robot.has_parameters:
+            return np.zeros(n)
+        zeros = model.of_kind("zero", model.atom_values(theta))
+        q = np.concatenate([log.q[:, :n] + zeros for log in self.logs])
+        return np.asarray(np.mean(np.abs(gravity_torques(model.robot, q)), axis=0))
 
     def _try(
         self, campaign: Campaign, note: str, starts: Callable[[ServoModel, Array], Iterable[Array]] | None = None
-    ) -> bool:
-        """Take more unknowns if they make the positions likelier by more than Schwarz's penalty; whether they were.
+    ) -> None:
+        """Take more unknowns if they make the positions likelier by more than Schwarz's penalty.
 
         starts: initial values of the fits, the better of which counts, from those mapped to the model; default: these.
         """
@@ -205,13 +218,11 @@ class _CommandSearch:
             begins = [start] if starts is None else starts(model, start)
             other = max((self._fitted(model, one, deviations=False) for one in begins), key=self._gain)
         except MinertiaError:
-            return False  # what is not simulated here
+            return  # what is not simulated here
         more = model.count - self.model.count
-        is_better = bool(self._gain(other) > 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0)))
-        if is_better:
+        if self._gain(other) > 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0)):
             self.campaign, self.model, self.found = campaign, model, other
             self.notes.append(note)
-        return is_better
 
     def _gain(self, other: Reached) -> float:
         """Logarithm of the likelihood of the positions with another fit, less that with the present one."""
@@ -222,12 +233,7 @@ class _CommandSearch:
 
         At most half of it gives way.  From zero, load-dependent friction would stay there.
         """
-        own, n = dict(zip(model.names, theta.tolist(), strict=True)), model.robot.n
-        weights = np.zeros(n)
-        if model.robot.has_parameters:
-            zeros = model.of_kind("zero", model.atom_values(theta))
-            q = np.concatenate([log.q[:, :n] + zeros for log in self.logs])
-            weights = np.mean(np.abs(gravity_torques(model.robot, q)), axis=0)
+        own, weights = dict(zip(model.names, theta.tolist(), strict=True)), self._weights(model, theta)
         for most in BEGIN_LOADED:
             changed = dict(own)
             for j, weight in enumerate(weights, 1):
