@@ -342,6 +342,47 @@ def test_layers_that_openusd_must_not_open_are_refused(tmp_path: Path) -> None:
         read_robot(layers(tmp_path, deep, "@arm.usda@"))
 
 
+@pytest.mark.parametrize("name", ["arm.usda:SDF_FORMAT_ARGS:a=b", '`"arm.usda"`', "arm.usdz[arm.usda]"])
+def test_layers_that_would_be_opened_without_a_check_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(MinertiaError, match="names a layer by an expression, with arguments or in a package, '.*arm"):
+        read_robot(layers(tmp_path, stage(*TWO), f"@{name}@"))
+
+
+LEVELS = 18  # of prims that refer twice to the level below
+
+
+def pair(target: str) -> str:
+    return "".join(f'def Xform "{name}" (prepend references = <{target}>)\n{{\n}}\n' for name in "xy")
+
+
+def test_references_that_multiply_in_variants_are_refused(tmp_path: Path) -> None:
+    text = 'def Xform "a0"\n{\n}\n'
+    for k in range(1, LEVELS):
+        selected = '(variants = {string v = "o"}\nprepend variantSets = "v")\n{\nvariantSet "v" = {\n"o" {\n'
+        text += f'def Xform "a{k}" {selected}{pair(f"/a{k - 1}")}}}\n}}\n}}\n'
+    with pytest.raises(MinertiaError, match="its references expand to more than 200000 prims"):
+        read(stage(*TWO) + text, tmp_path)
+
+
+def test_references_that_multiply_below_references_are_refused(tmp_path: Path) -> None:
+    """Their targets are composed, too, and stand in no layer."""
+    text = 'def Xform "a0"\n{\ndef Xform "c"\n{\n}\n}\ndef Xform "w0" (prepend references = </a0>)\n{\n}\n'
+    for k in range(1, LEVELS):
+        text += f'def Xform "a{k}"\n{{\ndef Xform "c"\n{{\n{pair(f"/w{k - 1}/c")}}}\n}}\n'
+        text += f'def Xform "w{k}" (prepend references = </a{k}>)\n{{\n}}\n'
+    with pytest.raises(MinertiaError, match="its references expand to more than 200000 prims"):
+        read(stage(*TWO) + text, tmp_path)
+
+
+def test_references_that_multiply_over_sublayers_are_refused(tmp_path: Path) -> None:
+    for k in range(LEVELS):
+        inside = pair(f"/a{k - 1}") if k else ""
+        (tmp_path / f"s{k}.usda").write_text(f'#usda 1.0\ndef Xform "a{k}"\n{{\n{inside}}}\n')
+    names = ", ".join(f"@s{k}.usda@" for k in range(LEVELS))
+    with pytest.raises(MinertiaError, match="its references expand to more than 200000 prims"):
+        read(stage(*TWO).replace(")\n", f"    subLayers = [{names}]\n)\n", 1), tmp_path)
+
+
 def test_packages_are_refused(tmp_path: Path) -> None:
     (tmp_path / "arm.usdz").write_bytes(b"PK\x03\x04" + bytes(40))
     with pytest.raises(MinertiaError, match="it is a zip archive; unpack it and give the USD layer inside"):
