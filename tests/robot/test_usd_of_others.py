@@ -152,6 +152,17 @@ def test_files_of_converters_have_their_units_and_errors(tmp_path: Path) -> None
         read(loose, tmp_path)
 
 
+def test_a_centre_of_mass_that_the_converter_of_urdf_omits_is_the_origin(tmp_path: Path) -> None:
+    """It writes none where the URDF has no origin of the inertia; simulators take one from the colliders."""
+    inside = MASS.replace("point3f physics:centerOfMass = (0.1, 0, 0)\n", "") + "\n" + BOX.format("")
+    with pytest.raises(MinertiaError, match="'lower' has a mass but no physics:centerOfMass"):
+        read(lower(inside), tmp_path)
+    creator = 'metersPerUnit = 1\n    customLayerData = {\n        string creator = "URDF USD Converter v0.3.4"\n    }'
+    robot = read(lower(inside).replace("metersPerUnit = 1", creator), tmp_path)
+    assert ["read with (0, 0, 0), as in its URDF" in text for text in warnings(robot)] == [True]
+    assert difference(read(lower(MASS.replace("(0.1, 0, 0)", "(0, 0, 0)")), tmp_path), robot) == 0
+
+
 def test_a_drive_that_only_damps_is_told(tmp_path: Path) -> None:
     robot = read(second("float drive:angular:physics:damping = 0.1"), tmp_path)
     assert any("its drive is a controller" in note.text for note in robot.notes) and not robot.effect_values
@@ -199,6 +210,14 @@ def test_what_simulators_take_otherwise_is_told(tmp_path: Path) -> None:
     assert warnings(read(second("float newton:friction = -1"), tmp_path)) == [
         "its dry friction is negative, which no joint has"
     ]
+    point = MASS.replace("(0.1, 0.2, 0.2)", "(0, 0, 0)")
+    (said,) = warnings(read(lower(f"{point}\ndouble[] newton:inertia = [0, 0, 0, 0, 0, 0]"), tmp_path))
+    assert "its inertia is 0, which is read here" in said
+    (said,) = warnings(read(lower(f"{MASS}\nfloat physxRigidBody:angularDamping = 0.05"), tmp_path))
+    assert "PhysX damps its motion in space" in said
+    tendon = second("").replace('"j2"\n', '"j2" (prepend apiSchemas = ["PhysxTendonAxisRootAPI:t"])\n')
+    for text, name in ((tendon, "j2"), (stage(*TWO, 'def MjcTendon "cable"\n{\n}\n'), "cable")):
+        assert f"its tendons ({name}) are not read" in warnings(read(text, tmp_path))[0]
     tool = read(stage(*TWO, body("tool", BOX.format("")), WELD), tmp_path)
     assert "it has no physics:mass and is read without one" in warnings(tool)[0]
 
@@ -308,6 +327,15 @@ REFUSED = {
     "coupling": (stage("custom bool minertia:coupling = 1\n", *TWO), "minertia:coupling is not a list of numbers"),
     "new kind": (second("", "NewtonBallJoint"), "joint 'j2' is of type NewtonBallJoint, which is not supported"),
     "scaled a little": (stage(GROWN, *TWO), "link 'base' is scaled or mirrored"),
+    "ball with limits": (second("float3 physics:lowerLimit = (0, 0, 0)", "PhysicsSphericalJoint"), "a spherical joint"),
+    "stacked": (
+        stage(*TWO, joint("j3", "lower", "upper", PLACE)),
+        "joints 'j2' and 'j3' connect the same two links, which is not supported",
+    ),
+    "clips": (
+        stage(*TWO).replace('"arm"\n{', '"arm" (clips = {dictionary a = {asset[] assetPaths = [@/etc/passwd@]}})\n{'),
+        "prim '/arm' has value clips",
+    ),
     "held twice": (
         stage(
             *(

@@ -69,17 +69,21 @@ class JointMotion:
     axis: str = "Z"
 
 
-def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
-    """Kind and axis of a joint; an error for one that is not supported."""
-    if prim.kind in KINDS:
-        return JointMotion(KINDS[prim.kind], str(prim.values.get("physics:axis", "X")))
-    if prim.kind != "PhysicsJoint":
+def check_kind(prim: Prim, name: str, source: str) -> None:
+    """Raise an error for a joint of a kind that is not supported."""
+    if prim.kind not in (*KINDS, "PhysicsJoint"):
         what = "a distance joint" if prim.kind == "PhysicsDistanceJoint" else f"of type {prim.kind}"
         text = f"joint '{name}' is {what}, {OTHER_JOINT}"
         if prim.kind == "PhysicsSphericalJoint":
             text = f"joint '{name}' is a spherical joint, which is not supported; replace it by revolute joints with "
             text += "small links between them"
         raise DescriptionError(text, file=source)
+
+
+def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
+    """Kind and axis of a joint; an error for a D6 joint with several free axes."""
+    if prim.kind in KINDS:
+        return JointMotion(KINDS[prim.kind], str(prim.values.get("physics:axis", "X")))
     free = [axis for axis in FREEDOMS if not _is_locked(prim.values, axis)]
     if len(free) > 1:
         raise DescriptionError(

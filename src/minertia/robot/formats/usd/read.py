@@ -30,11 +30,12 @@ from minertia.robot.formats.usd.actuators import CONSTANT, KIND, TARGETS
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
 from minertia.robot.formats.usd.bodies import EDITED, body_notes, read_inertial
 from minertia.robot.formats.usd.check import check_values
-from minertia.robot.formats.usd.converters import MUJOCO, old_converter
+from minertia.robot.formats.usd.converters import MUJOCO, URDF, old_converter
 from minertia.robot.formats.usd.joints import (
     FrameReading,
     JointMotion,
     as_single_axis,
+    check_kind,
     motion_of,
     read_effects,
     read_elastic,
@@ -180,6 +181,7 @@ class StageReading:
             self.notes.append(Note("warning", "stage", text))
 
     def _edge(self, prim: Prim, name: str) -> Edge:
+        check_kind(prim, name, self.stage.source)
         check_values(prim, f"joint '{name}'", self.stage.source)
         motion = motion_of(prim, name, self.stage.source)
         self._check_constant(prim, f"joint '{name}'")
@@ -384,6 +386,7 @@ class StageReading:
                 used.add(id(edge))
                 other = edge.other(body)
                 if other in known:
+                    self._check_stacked(edge)
                     self._fail(
                         f"joint '{edge.name}' closes a loop, and loops are not read from USD; describe the robot in an "
                         "MJCF or a TOML file"
@@ -394,6 +397,15 @@ class StageReading:
                 specs.append(self._joint(edge, body))
         return specs, order
 
+    def _check_stacked(self, edge: Edge) -> None:
+        """Raise an error for a joint beside another one between the same bodies."""
+        twins = [other.name for other in self.edges if {*other.bodies} == {*edge.bodies}]
+        if len(twins) > 1:
+            self._fail(
+                f"joints '{twins[0]}' and '{twins[1]}' connect the same two links, which is not supported; delete one, "
+                "or put a link between them"
+            )
+
     def _joint(self, edge: Edge, parent: str) -> JointSpec:
         prim, kind = edge.prim, edge.motion.kind
         reading = FrameReading(prim, edge.name, edge.motion, self.units, self.options.snap)
@@ -403,7 +415,7 @@ class StageReading:
         spec = JointSpec(edge.name, kind, names[0], names[1], frames.placement, frames.child_frame)
         if kind == "fixed":
             return spec
-        is_mujoco = any(name.startswith(MUJOCO) for name in self.stage.creators)
+        is_mujoco = self.stage.is_of(MUJOCO)
         effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own, is_mujoco=is_mujoco)
         self.notes += notes
         self._add_offset(prim, edge.name, effects, self.units.effort(kind))
@@ -475,8 +487,9 @@ class StageReading:
 
     def _ten(self, prim: Prim) -> Ten | None:
         name = self.names[prim.path]
-        self.notes += body_notes(prim, name)
-        ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source)
+        is_urdf = self.stage.is_of(URDF)
+        self.notes += body_notes(prim, name, is_urdf=is_urdf)
+        ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source, is_urdf=is_urdf)
         impossible = impossible_body(name, ten)
         self.notes += [*notes, *([impossible] if impossible is not None else [])]
         return ten
@@ -577,6 +590,11 @@ class StageReading:
                 self._fail(f"link '{name}' moves and has no physics:mass, {COMPUTED}")
 
     def _tell(self) -> None:
+        if self.stage.tendons:
+            text = (
+                f"its tendons ({', '.join(self.stage.tendons[:3])}) are not read: their forces are no part of the robot"
+            )
+            self.notes.append(Note("warning", "stage", text))
         if self.stage.variants:
             listed = ", ".join(self.stage.variants[:5])
             self.notes.append(Note("info", "stage", f"read with the variants {listed}"))

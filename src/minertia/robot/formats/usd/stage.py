@@ -78,6 +78,7 @@ class UsdStage:
     with the reason.  dangling: references to prims that do not exist, as text.  undefined: number of bodies and
     joints that are only overridden and nowhere defined.  variants: selected variants, as text.  foreign: layers of
     bodies and joints whose units are not those of the stage, as text.  creators: programs that wrote these layers.
+    tendons: names of the prims with tendons.
     """
 
     source: str
@@ -92,6 +93,7 @@ class UsdStage:
     variants: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     creators: tuple[str, ...] = ()
+    tendons: tuple[str, ...] = ()
     paths: frozenset[str] = field(default_factory=frozenset)
 
     @property
@@ -99,6 +101,10 @@ class UsdStage:
         """End of a sentence on layers that did not open and references that found no prim; "" if there are none."""
         layers = f"; layers that did not open: {', '.join(self.unopened[:3])}" if self.unopened else ""
         return layers + (f"; {'; '.join(self.dangling[:3])}" if self.dangling else "")
+
+    def is_of(self, creator: str) -> bool:
+        """Whether a layer was written by this program, in whatever version."""
+        return any(name.startswith(creator) for name in self.creators)
 
     def below(self, path: str) -> list[Prim]:
         """The prims at and below a path, in the order of the stage."""
@@ -254,6 +260,7 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
     variants: list[str] = []
     colliders: dict[str, bool] = {}  # whether each gives a mass or a density
     layers: dict[Any, None] = {}
+    tendons: list[str] = []
     for prim in pxr.Usd.PrimRange(stage.GetPseudoRoot(), pxr.Usd.TraverseInstanceProxies()):
         if prim.IsPseudoRoot():
             continue
@@ -269,6 +276,8 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
         schemas = _schemas(prim)
         if COLLIDER in schemas and prim.GetAttribute("physics:collisionEnabled").Get() is not False:
             colliders[path] = any(prim.GetAttribute(f"physics:{name}").Get() for name in ("mass", "density"))
+        if prim.GetTypeName() == "MjcTendon" or any(schema.startswith("PhysxTendon") for schema in schemas):
+            tendons.append(str(prim.GetName()))
         if _counts(prim, schemas):
             found[path] = _prim(pxr, prim, schemas, cache)
         if BODY in schemas or str(prim.GetTypeName()).endswith("Joint"):
@@ -295,6 +304,7 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
         tuple(dict.fromkeys(variants)),
         tuple(_foreign(layers, stage.GetRootLayer())),
         tuple({str(layer.customLayerData.get("creator", "")): None for layer in layers}),
+        tuple(tendons),
         frozenset(paths),
     )
 
