@@ -132,17 +132,22 @@ def test_values_of_mujoco_count_where_no_others_are_given(tmp_path: Path) -> Non
     robot = read(second(mujoco), tmp_path)
     assert robot.effect_values == {"IA2": 0.1, "FC2": 0.5}
     assert warnings(robot) == ["mjc:ref not read: its unit differs between programs"]
+    (said,) = warnings(read(lower(f"{MASS}\ncustom float mjc:body:gravcomp = 1"), tmp_path))
+    assert "its simulator leaves out its weight" in said
     both = read(second(f"{mujoco}\nfloat newton:armature = 0.25"), tmp_path)
     assert both.effect_values["IA2"] == 0.25
 
 
 def test_files_of_converters_have_their_units_and_errors(tmp_path: Path) -> None:
-    """MuJoCo's converter wrote damping per rad; versions of the URDF converter turned principal axes the wrong way."""
+    """MuJoCo's writes damping and ratios of mimic joints per rad; some of URDF turned principal axes the wrong way."""
     creator = 'metersPerUnit = 1\n    customLayerData = {{\n        string creator = "{}"\n    }}'
     text = second("double mjc:damping = 2")
     assert "mjc:damping not read" in warnings(read(text, tmp_path))[0]
     mujoco = read(text.replace("metersPerUnit = 1", creator.format("MuJoCo USD Converter v0.3.0")), tmp_path)
     assert mujoco.effect_values == {"FV2": 2.0} and not warnings(mujoco)
+    slide = second("rel newton:mimicJoint = </arm/j1>\nfloat newton:mimicCoef1 = 0.5", "PhysicsPrismaticJoint")
+    mujoco = read(slide.replace("metersPerUnit = 1", creator.format("MuJoCo USD Converter v0.8.0")), tmp_path)
+    assert mujoco.joints[1].follows is not None and mujoco.joints[1].follows.ratios == (0.5,)
     for version, count in (("0.1.0", 1), ("0.3.2", 0)):
         name = f"URDF USD Converter v{version}"
         said = warnings(read(stage(*TWO).replace("metersPerUnit = 1", creator.format(name)), tmp_path))
@@ -361,6 +366,17 @@ def test_two_floating_robots_are_not_one(tmp_path: Path) -> None:
     with pytest.raises(MinertiaError, match="has 2 robots \\('/all/arm', '/all/leg'\\)"):
         read(FLOATING, tmp_path, prim="/all")
     assert read(FLOATING, tmp_path, prim="/all/leg").is_floating
+
+
+def test_robots_are_named_by_the_prims_that_select_them(tmp_path: Path) -> None:
+    deep = stage(
+        body("a", MASS + "\n" + body("b")), body("c"), body("d"), joint("k1", "a", "a/b"), joint("k2", "c", "d")
+    )
+    with pytest.raises(MinertiaError, match="has 2 robots .'/arm/a', '/arm'.; choose one by its prim"):
+        read(deep, tmp_path)
+    side = stage(*(body(name) for name in "abcd"), joint("k1", "a", "b"), joint("k2", "c", "d"))
+    with pytest.raises(MinertiaError, match="has 2 robots below one prim .'/arm', '/arm'.; give each a prim"):
+        read(side, tmp_path)
 
 
 def test_layers_that_openusd_must_not_open_are_refused(tmp_path: Path) -> None:

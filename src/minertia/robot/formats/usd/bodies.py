@@ -28,6 +28,7 @@ from minertia.robot.inertia import Ten, from_com
 from minertia.robot.robot import Note
 
 MASS_SCHEMAS = ("PhysicsMassAPI", "NewtonMassAPI")  # the second one includes the first
+WEIGHTLESS = ("physxRigidBody:disableGravity", "mjc:gravcomp", "mjc:body:gravcomp")
 APART = 1e-4  # part of the largest moment by which the two forms of an inertia may differ
 Array = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ def body_notes(prim: Prim, name: str, *, is_urdf: bool = False) -> list[Note]:
         texts.append("PhysX damps its motion in space (linearDamping or angularDamping), which is not read")
     if MASS in prim.values and not {*MASS_SCHEMAS} & {*prim.schemas}:
         texts.append(f"it has {MASS} without {MASS_SCHEMAS[0]}, so that simulators ignore its mass, which is read here")
-    if prim.values.get("physxRigidBody:disableGravity") or prim.values.get("mjc:gravcomp"):
+    if any(prim.values.get(key) for key in WEIGHTLESS):
         texts.append("its simulator leaves out its weight (disableGravity or gravcomp), which is read here")
     return [Note("warning", f"link '{name}'", text) for text in texts]
 

@@ -275,12 +275,15 @@ class StageReading:
             self._fail("no joint of this stage can move")
         grounded = {body for edge in self.edges if WORLD in edge.bodies for body in edge.bodies}
         if len(moving) > 1 and not (self.prim and all(group & grounded for group in moving)):
-            names = ", ".join(f"'{_common([*g])}'" for g in moving[:5])
+            found = [_common([f"{path}/" for path in group]).rstrip("/") for group in moving]
+            names = ", ".join(f"'{path}'" for path in found[:5])
             if all(len(group) == 1 and group & grounded for group in moving):
                 self._fail(
                     f"its {len(moving)} links are each joined to the world and to no other link ({names}); choose one "
                     "by its prim, or, where they are one robot, convert it again by another version of the converter"
                 )
+            if len({*found}) < len(found):
+                self._fail(f"the stage has {len(moving)} robots below one prim ({names}); give each a prim of its own")
             self._fail(
                 f"the stage has {len(moving)} robots ({names}); choose one by its prim, as minertia convert "
                 "--prim PATH does"
@@ -475,12 +478,12 @@ class StageReading:
         name = given.leader.rpartition("/")[2] if leader is None else leader.name
         ratio, unit = shortest(given.ratio), self.units.position(kind)
         if leader is not None and leader.motion.kind not in (kind, "fixed"):
-            if not given.has_units:
+            if not given.has_units and not self.stage.is_of(MUJOCO):  # which writes it per rad
                 self._fail(
                     f"joint '{edge.name}' follows '{name}' of another kind, for which Newton has no unit of "
                     "newton:mimicCoef1; make both revolute or both prismatic"
                 )
-            ratio *= unit / self.units.position(leader.motion.kind)
+            ratio *= unit / self.units.position(leader.motion.kind) if given.has_units else 1.0
         return FollowsSpec((name,), (ratio,), given.offset * unit)
 
     # ------------------------------------------------------------------ parts of the description
