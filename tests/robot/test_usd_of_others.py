@@ -104,6 +104,26 @@ def test_a_prim_may_end_in_a_slash(tmp_path: Path) -> None:
     assert read(stage(*TWO), tmp_path, prim="/arm/").name == "arm"
 
 
+def test_joints_of_a_chosen_robot_may_be_beside_its_prim(tmp_path: Path) -> None:
+    """A joint to the world, or a scope of all joints; a joint to a link of another robot holds it in the world."""
+    arm, leg = ("".join(TWO).replace("/arm/", f"/all/{name}/") for name in ("arm", "leg"))
+    ground = FIXED.replace("/arm/", "/all/arm/").replace("rel", "rel physics:body0 = </all/floor>\nrel", 1)
+    joints = "".join(TWO[3:]).replace("/arm/", "/all/arm/")
+    grip = (
+        joint("grip", "lower", "")
+        .replace("rel", "rel physics:body1 = </all/leg/base>\nrel")
+        .replace("/arm/", "/all/arm/")
+    )
+    for inside, outside in (
+        (arm.replace(FIXED.replace("/arm/", "/all/arm/"), ""), ground),
+        (arm.replace(joints, ""), f'def Scope "joints"\n{{\n{joints}}}\n'),
+        (arm, grip),
+    ):
+        parts = [f'def Xform "{name}"\n{{\n{x}}}\n' for name, x in (("arm", inside), ("leg", leg), ("floor", ""))]
+        text = f'{HEAD}def Xform "all"\n{{\n{"".join(parts)}{outside}}}\n'
+        assert difference(read(stage(*TWO), tmp_path), read(text, tmp_path, prim="/all/arm")) == 0
+
+
 def test_colliders_of_a_nested_link_are_not_those_of_its_parent(tmp_path: Path) -> None:
     inside = MASS.replace("point3f physics:centerOfMass = (0.1, 0, 0)\n", "")
     nested = "\n".join([inside, body("lower", "\n".join([MASS, BOX.format("")]))])

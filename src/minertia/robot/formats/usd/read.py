@@ -45,7 +45,7 @@ from minertia.robot.formats.usd.joints import (
 )
 from minertia.robot.formats.usd.mimic import newton_mimic, physx_mimic
 from minertia.robot.formats.usd.scene import read_gravity
-from minertia.robot.formats.usd.stage import BODY, Prim, UsdStage, read_stage
+from minertia.robot.formats.usd.stage import Prim, UsdStage, is_body, read_stage
 from minertia.robot.formats.usd.text import plain_name
 from minertia.robot.inertia import Ten
 from minertia.robot.robot import Note, Robot
@@ -92,9 +92,9 @@ class StageReading:
         self.own = not options.single
         self.prim = options.prim.rstrip("/")
         self.units = self._units()
-        self.bodies = {p.path: p for p in self._scope() if BODY in p.schemas and _is_on(p, "rigidBodyEnabled")}
+        self.bodies = {p.path: p for p in self._scope() if is_body(p)}
         self._check_bodies()
-        joints = [p for p in self._scope() if _is_joint(p)]
+        joints = [p for p in self.stage.prims.values() if _is_joint(p) and self._is_of_robot(p)]
         check_count(len(joints), "joints", stage.source)
         self.names = _names([*self.bodies.values()], self.own)
         labels = _names(joints, self.own)
@@ -147,6 +147,14 @@ class StageReading:
             near = [path for path in sorted(self.stage.paths) if path.count("/") <= 2][:5]
             self._fail(f"there is no prim '{prim[:100]}'; there are {', '.join(near) or 'none'}")
         return self.stage.below(prim)
+
+    def _is_of_robot(self, joint: Prim) -> bool:
+        """Whether a joint is below the prim of the robot, or has no other links than those below it."""
+        if not self.prim or f"{joint.path}/".startswith(f"{self.prim}/"):
+            return True
+        named = [path for k in (0, 1) for path in joint.targets.get(f"physics:body{k}", ())]
+        bodies = [path for path in map(self.stage.body_of, named) if path]
+        return bool(bodies) and all(path in self.bodies for path in bodies)
 
     def _units(self) -> Units:
         metres, kilograms = self.stage.metres, self.stage.kilograms

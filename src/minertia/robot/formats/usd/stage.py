@@ -106,6 +106,10 @@ class UsdStage:
         """Whether a layer was written by this program, in whatever version."""
         return any(name.startswith(creator) for name in self.creators)
 
+    def body_of(self, path: str) -> str:
+        """Path of the body that carries a prim, which may be that prim; "" where there is none."""
+        return next((above for above in _above(path) if is_body(self.prims.get(above))), "")
+
     def below(self, path: str) -> list[Prim]:
         """The prims at and below a path, in the order of the stage."""
         return [prim for prim in self.prims.values() if f"{prim.path}/".startswith(f"{path}/")]
@@ -285,7 +289,7 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
     for path in _ends(found, paths):
         prim = stage.GetPrimAtPath(path)
         found[path] = _prim(pxr, prim, _schemas(prim), cache)
-    owners = {path: next((a for a in _above(path) if _is_body(found.get(a))), "") for path in colliders}
+    owners = {path: next((a for a in _above(path) if is_body(found.get(a))), "") for path in colliders}
     weighed = {owners[path] for path, is_weighed in colliders.items() if is_weighed}
     owning = {*owners.values()}
     given = {path: replace(x, colliders=path in owning, weighed=path in weighed) for path, x in found.items()}
@@ -309,7 +313,8 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
     )
 
 
-def _is_body(prim: Prim | None) -> bool:
+def is_body(prim: Prim | None) -> bool:
+    """Whether a prim is an enabled rigid body."""
     return prim is not None and BODY in prim.schemas and prim.values.get("physics:rigidBodyEnabled") is not False
 
 
