@@ -351,6 +351,7 @@ REFUSED = {
     "inertial": (lower(f"{MASS}\ncustom double minertia:inertial = 1"), "minertia:inertial is not a list of numbers"),
     "coupling": (stage("custom bool minertia:coupling = 1\n", *TWO), "minertia:coupling is not a list of numbers"),
     "new kind": (second("", "NewtonBallJoint"), "joint 'j2' is of type NewtonBallJoint, which is not supported"),
+    "scaled endlessly": (stage(GROWN.replace("float3", "double3").replace("1.00005", "1e308"), *TWO), "is scaled"),
     "scaled a little": (stage(GROWN, *TWO), "link 'base' is scaled or mirrored"),
     "ball with limits": (second("float3 physics:lowerLimit = (0, 0, 0)", "PhysicsSphericalJoint"), "a spherical joint"),
     "stacked": (
@@ -395,7 +396,9 @@ def test_robots_are_named_by_the_prims_that_select_them(tmp_path: Path) -> None:
     with pytest.raises(MinertiaError, match="has 2 robots .'/arm/a', '/arm'.; choose one by its prim"):
         read(deep, tmp_path)
     side = stage(*(body(name) for name in "abcd"), joint("k1", "a", "b"), joint("k2", "c", "d"))
-    with pytest.raises(MinertiaError, match="has 2 robots below one prim .'/arm', '/arm'.; give each a prim"):
+    with pytest.raises(
+        MinertiaError, match="2 robots below one prim, .* .with the links '/arm/a', '/arm/c'.; give each"
+    ):
         read(side, tmp_path)
 
 

@@ -52,6 +52,7 @@ from minertia.robot.robot import Note, Robot
 
 COMPUTED = "so that simulators compute one from its colliders; write out mass, centerOfMass and diagonalInertia"
 WORLD = ""  # path of the world
+LARGEST = 1e30  # of an entry of a transform; not a number fails this, too
 SCALED = 1e-5  # change of lengths by a transform that is no rounding
 SMALLEST_UNIT, LARGEST_UNIT = 1e-9, 1e9  # metres and kilograms of a unit that can be meant
 EXCLUDED = "physics:excludeFromArticulation"
@@ -250,7 +251,8 @@ class StageReading:
     def _check_rigid(self, world: Array, what: str) -> None:
         """Raise an error for a transform that scales or mirrors, or is not finite."""
         R = world[:3, :3]
-        if not np.all(np.isfinite(world)) or np.abs(R.T @ R - np.eye(3)).max() > SCALED or np.linalg.det(R) < 0:
+        is_rigid = bool(np.abs(world).max() < LARGEST) and np.abs(R.T @ R - np.eye(3)).max() <= SCALED
+        if not is_rigid or np.linalg.det(R) < 0:
             self._fail(
                 f"{what} is scaled or mirrored by its transform, so that its frames mean other lengths; apply the "
                 "scale to the shapes and take it off the bodies"
@@ -291,7 +293,11 @@ class StageReading:
                     "by its prim, or, where they are one robot, convert it again by another version of the converter"
                 )
             if len({*found}) < len(found):
-                self._fail(f"the stage has {len(moving)} robots below one prim ({names}); give each a prim of its own")
+                firsts = ", ".join(f"'{next(path for path in self.bodies if path in g)}'" for g in moving[:5])
+                self._fail(
+                    f"the stage has {len(moving)} robots below one prim, which no joint connects (with the links "
+                    f"{firsts}); give each a prim of its own"
+                )
             self._fail(
                 f"the stage has {len(moving)} robots ({names}); choose one by its prim, as minertia convert "
                 "--prim PATH does"
