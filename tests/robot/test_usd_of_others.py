@@ -100,6 +100,32 @@ def test_a_joint_outside_the_articulation_that_closes_no_loop_is_one_of_the_tree
     assert any("outside the articulation" in note.text for note in robot.notes)
 
 
+def test_stacked_joints_of_newton_act_one_after_another(tmp_path: Path) -> None:
+    """Where the articulation says so, joints between the same links have links without mass between them."""
+    stacking = "bool newton:jointsAddMobility = 1\n"
+    place = f"{PLACE}\npoint3f physics:localPos1 = (0, 0, 0.1)"
+    turned = place.replace("0.5)", "0.6)").replace("0.1)", "0.2)")
+    sides = [("j2", "", place), ("j3", "Z", turned)]
+    stack = [joint(name, "upper", "lower", at).replace('"Y"', f'"{axis or "Y"}"') for name, axis, at in sides]
+    robot = read(stage(stacking, *ARM, *stack), tmp_path)
+    between = body("between", "float physics:mass = 1e-12\nfloat3 physics:diagonalInertia = (1e-18, 1e-18, 1e-18)")
+    last = joint("j3", "between", "lower", turned.replace("0.6)", "0.2)")).replace('"Y"', '"Z"')
+    chain = stage(*ARM[:3], between, *ARM[3:], joint("j2", "upper", "between", place), last)
+    assert difference(read(chain, tmp_path), robot) < 1e-11
+    heavier = robot.with_parameters({"M3": 2.5, "FV2": 0.5})
+    (tmp_path / "stack.usda").write_text(stage(stacking, *ARM, *stack))
+    write_robot(heavier, tmp_path / "over.usda", template=tmp_path / "stack.usda")
+    assert difference(heavier, read_robot(tmp_path / "over.usda")) < 1e-12
+    with pytest.raises(MinertiaError, match="'j2' shares its link with another joint"):
+        write_robot(robot.with_parameters({"M2": 1.0}), tmp_path / "no.usda", template=tmp_path / "stack.usda")
+    moved = stack[1].replace("0.6)", "0.7)")
+    with pytest.raises(MinertiaError, match="'j2' and 'j3' between the same two links place them differently"):
+        read(stage(stacking, *ARM, stack[0], moved), tmp_path)
+    back = [part.replace("body0", "body").replace("body1", "body0").replace("body =", "body1 =") for part in stack]
+    with pytest.raises(MinertiaError, match="has the outer link as body0; swap body0 and body1"):
+        read(stage(stacking, *ARM, *back), tmp_path)
+
+
 def test_a_prim_may_end_in_a_slash(tmp_path: Path) -> None:
     assert read(stage(*TWO), tmp_path, prim="/arm/").name == "arm"
 

@@ -32,11 +32,13 @@ from minertia.robot.formats.usd.bodies import EDITED, body_notes, read_inertial
 from minertia.robot.formats.usd.check import check_values
 from minertia.robot.formats.usd.converters import MUJOCO, URDF, old_converter
 from minertia.robot.formats.usd.joints import (
+    FIRST_SIDE,
     FrameReading,
     JointMotion,
     as_single_axis,
     check_kind,
     motion_of,
+    placed,
     read_effects,
     read_elastic,
     read_limits,
@@ -56,6 +58,9 @@ LARGEST = 1e30  # of an entry of a transform; not a number fails this, too
 SCALED = 1e-5  # change of lengths by a transform that is no rounding
 SMALLEST_UNIT, LARGEST_UNIT = 1e-9, 1e9  # metres and kilograms of a unit that can be meant
 EXCLUDED = "physics:excludeFromArticulation"
+STACKING = "newton:jointsAddMobility"  # of an articulation: joints between the same two links act one after another
+APART = 1e-4  # between the places of a link, by two of these joints, that is no rounding; units of the stage
+BETWEEN = "#"  # in the path of a link without mass between two such joints
 TURNED = 1e-3  # rad between the placement of the base and its joint to the world that is no rounding
 CENTIMETRE = 0.01  # metres of a unit where a stage does not say so, by the rule of USD
 Array = NDArray[np.float64]
@@ -100,8 +105,10 @@ class StageReading:
         self.names = _names([*self.bodies.values()], self.own)
         labels = _names(joints, self.own)
         self.edges = self._edges([p for p in joints if _is_on(p, "jointEnabled")], labels)
+        if any(p.values.get(STACKING) is True for p in self._scope()):
+            self.edges = [*self._unstacked()]
         self._choose()
-        self.links = {self.names[path]: path for path in self.bodies}
+        self.links = {self.names[path]: path for path in self.bodies if BETWEEN not in path}
         self.joints = {edge.name: edge.prim.path for edge in self.edges}
         self.tens: dict[str, Ten | None] = {}
 
@@ -223,6 +230,32 @@ class StageReading:
             self.notes.append(Note("info", f"joint '{names[prim.path]}'", text))
             found.append(self._edge(prim, names[prim.path]))
         return [edge for edge in found if edge.bodies[0] != edge.bodies[1]]
+
+    def _unstacked(self) -> Iterator[Edge]:
+        """Joints with links without mass between those of one pair of links, in the order of the stage.
+
+        Such a link has the frame of the second link, in which the second side of each joint places its axis.
+        """
+        for edge in self.edges:
+            stack = [other for other in self.edges if other.bodies == edge.bodies]
+            off = np.abs(placed(edge.prim, edge.ends) - placed(stack[0].prim, stack[0].ends)).max()
+            if off > APART:
+                self._fail(
+                    f"joints '{stack[0].name}' and '{edge.name}' between the same two links place them differently at "
+                    "0; correct localPos0, localRot0, localPos1 and localRot1"
+                )
+            k, (first, second), (begin, end) = stack.index(edge), edge.bodies, edge.ends
+            prim = edge.prim
+            if k > 0:
+                first, begin = f"{second}{BETWEEN}{k}", end
+                sides = {key: prim.values.get(key.replace("0", "1"), usual) for key, usual in FIRST_SIDE.items()}
+                prim = replace(prim, values={**prim.values, **sides})
+            if k < len(stack) - 1:
+                path = f"{second}{BETWEEN}{k + 1}"
+                self.bodies[path] = replace(self.bodies[second], path=path, values={}, colliders=False, weighed=False)
+                self.names[path] = f"{self.names[second]}{BETWEEN}{k + 1}"
+                second = path
+            yield replace(edge, prim=prim, bodies=(first, second), ends=(begin, end))
 
     def _end(self, prim: Prim, name: str, k: int) -> tuple[str, Array]:
         """Body to which a joint is attached, and the pose in it of the prim that the joint names.
@@ -401,6 +434,11 @@ class StageReading:
                 if id(edge) in used:
                     continue
                 used.add(id(edge))
+                if edge.bodies[1] == body and BETWEEN in "".join(edge.bodies):
+                    self._fail(
+                        f"joint '{edge.name}', one of several between the same two links, has the outer link as "
+                        "body0; swap body0 and body1"
+                    )
                 other = edge.other(body)
                 if other in known:
                     self._check_stacked(edge)
@@ -602,6 +640,8 @@ class StageReading:
 
     def _check_masses(self, robot: Robot) -> None:
         for name, ten in moving_links(robot):
+            if name not in self.links:
+                continue
             is_ours = self.own and INERTIAL in self.bodies[self.links[name]].values
             if (ten is None or not any(ten)) and not is_ours:
                 self._fail(f"link '{name}' moves and has no physics:mass, {COMPUTED}")
