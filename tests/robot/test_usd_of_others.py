@@ -100,8 +100,54 @@ def test_a_joint_outside_the_articulation_that_closes_no_loop_is_one_of_the_tree
     assert any("outside the articulation" in note.text for note in robot.notes)
 
 
+def test_stacked_joints_of_newton_act_one_after_another(tmp_path: Path) -> None:
+    """Where the articulation says so, joints between the same links have links without mass between them."""
+    stacking = "bool newton:jointsAddMobility = 1\n"
+    place = f"{PLACE}\npoint3f physics:localPos1 = (0, 0, 0.1)"
+    turned = place.replace("0.5)", "0.6)").replace("0.1)", "0.2)")
+    sides = [("j2", "", place), ("j3", "Z", turned)]
+    stack = [joint(name, "upper", "lower", at).replace('"Y"', f'"{axis or "Y"}"') for name, axis, at in sides]
+    robot = read(stage(stacking, *ARM, *stack), tmp_path)
+    between = body("between", "float physics:mass = 1e-12\nfloat3 physics:diagonalInertia = (1e-18, 1e-18, 1e-18)")
+    last = joint("j3", "between", "lower", turned.replace("0.6)", "0.2)")).replace('"Y"', '"Z"')
+    chain = stage(*ARM[:3], between, *ARM[3:], joint("j2", "upper", "between", place), last)
+    assert difference(read(chain, tmp_path), robot) < 1e-11
+    heavier = robot.with_parameters({"M3": 2.5, "FV2": 0.5})
+    (tmp_path / "stack.usda").write_text(stage(stacking, *ARM, *stack))
+    write_robot(heavier, tmp_path / "over.usda", template=tmp_path / "stack.usda")
+    assert difference(heavier, read_robot(tmp_path / "over.usda")) < 1e-12
+    with pytest.raises(MinertiaError, match="'j2' shares its link with another joint"):
+        write_robot(robot.with_parameters({"M2": 1.0}), tmp_path / "no.usda", template=tmp_path / "stack.usda")
+    moved = stack[1].replace("0.6)", "0.7)")
+    with pytest.raises(MinertiaError, match="'j2' and 'j3' between the same two links place them differently"):
+        read(stage(stacking, *ARM, stack[0], moved), tmp_path)
+    back = [part.replace("body0", "body").replace("body1", "body0").replace("body =", "body1 =") for part in stack]
+    with pytest.raises(MinertiaError, match="has the outer link as body0; swap body0 and body1"):
+        read(stage(stacking, *ARM, *back), tmp_path)
+
+
 def test_a_prim_may_end_in_a_slash(tmp_path: Path) -> None:
     assert read(stage(*TWO), tmp_path, prim="/arm/").name == "arm"
+
+
+def test_joints_of_a_chosen_robot_may_be_beside_its_prim(tmp_path: Path) -> None:
+    """A joint to the world, or a scope of all joints; a joint to a link of another robot holds it in the world."""
+    arm, leg = ("".join(TWO).replace("/arm/", f"/all/{name}/") for name in ("arm", "leg"))
+    ground = FIXED.replace("/arm/", "/all/arm/").replace("rel", "rel physics:body0 = </all/floor>\nrel", 1)
+    joints = "".join(TWO[3:]).replace("/arm/", "/all/arm/")
+    grip = (
+        joint("grip", "lower", "")
+        .replace("rel", "rel physics:body1 = </all/leg/base>\nrel")
+        .replace("/arm/", "/all/arm/")
+    )
+    for inside, outside in (
+        (arm.replace(FIXED.replace("/arm/", "/all/arm/"), ""), ground),
+        (arm.replace(joints, ""), f'def Scope "joints"\n{{\n{joints}}}\n'),
+        (arm, grip),
+    ):
+        parts = [f'def Xform "{name}"\n{{\n{x}}}\n' for name, x in (("arm", inside), ("leg", leg), ("floor", ""))]
+        text = f'{HEAD}def Xform "all"\n{{\n{"".join(parts)}{outside}}}\n'
+        assert difference(read(stage(*TWO), tmp_path), read(text, tmp_path, prim="/all/arm")) == 0
 
 
 def test_colliders_of_a_nested_link_are_not_those_of_its_parent(tmp_path: Path) -> None:
@@ -132,17 +178,22 @@ def test_values_of_mujoco_count_where_no_others_are_given(tmp_path: Path) -> Non
     robot = read(second(mujoco), tmp_path)
     assert robot.effect_values == {"IA2": 0.1, "FC2": 0.5}
     assert warnings(robot) == ["mjc:ref not read: its unit differs between programs"]
+    (said,) = warnings(read(lower(f"{MASS}\ncustom float mjc:body:gravcomp = 1"), tmp_path))
+    assert "its simulator leaves out its weight" in said
     both = read(second(f"{mujoco}\nfloat newton:armature = 0.25"), tmp_path)
     assert both.effect_values["IA2"] == 0.25
 
 
 def test_files_of_converters_have_their_units_and_errors(tmp_path: Path) -> None:
-    """MuJoCo's converter wrote damping per rad; versions of the URDF converter turned principal axes the wrong way."""
+    """MuJoCo's writes damping and ratios of mimic joints per rad; some of URDF turned principal axes the wrong way."""
     creator = 'metersPerUnit = 1\n    customLayerData = {{\n        string creator = "{}"\n    }}'
     text = second("double mjc:damping = 2")
     assert "mjc:damping not read" in warnings(read(text, tmp_path))[0]
     mujoco = read(text.replace("metersPerUnit = 1", creator.format("MuJoCo USD Converter v0.3.0")), tmp_path)
     assert mujoco.effect_values == {"FV2": 2.0} and not warnings(mujoco)
+    slide = second("rel newton:mimicJoint = </arm/j1>\nfloat newton:mimicCoef1 = 0.5", "PhysicsPrismaticJoint")
+    mujoco = read(slide.replace("metersPerUnit = 1", creator.format("MuJoCo USD Converter v0.8.0")), tmp_path)
+    assert mujoco.joints[1].follows is not None and mujoco.joints[1].follows.ratios == (0.5,)
     for version, count in (("0.1.0", 1), ("0.3.2", 0)):
         name = f"URDF USD Converter v{version}"
         said = warnings(read(stage(*TWO).replace("metersPerUnit = 1", creator.format(name)), tmp_path))
@@ -150,6 +201,17 @@ def test_files_of_converters_have_their_units_and_errors(tmp_path: Path) -> None
     loose = stage(*TWO[:4], joint("j1", "", "upper"), joint("j2", "", "lower"))
     with pytest.raises(MinertiaError, match="its 2 links are each joined to the world and to no other link"):
         read(loose, tmp_path)
+
+
+def test_a_centre_of_mass_that_the_converter_of_urdf_omits_is_the_origin(tmp_path: Path) -> None:
+    """It writes none where the URDF has no origin of the inertia; simulators take one from the colliders."""
+    inside = MASS.replace("point3f physics:centerOfMass = (0.1, 0, 0)\n", "") + "\n" + BOX.format("")
+    with pytest.raises(MinertiaError, match="'lower' has a mass but no physics:centerOfMass"):
+        read(lower(inside), tmp_path)
+    creator = 'metersPerUnit = 1\n    customLayerData = {\n        string creator = "URDF USD Converter v0.3.4"\n    }'
+    robot = read(lower(inside).replace("metersPerUnit = 1", creator), tmp_path)
+    assert ["read with (0, 0, 0), as in its URDF" in text for text in warnings(robot)] == [True]
+    assert difference(read(lower(MASS.replace("(0.1, 0, 0)", "(0, 0, 0)")), tmp_path), robot) == 0
 
 
 def test_a_drive_that_only_damps_is_told(tmp_path: Path) -> None:
@@ -199,6 +261,14 @@ def test_what_simulators_take_otherwise_is_told(tmp_path: Path) -> None:
     assert warnings(read(second("float newton:friction = -1"), tmp_path)) == [
         "its dry friction is negative, which no joint has"
     ]
+    point = MASS.replace("(0.1, 0.2, 0.2)", "(0, 0, 0)")
+    (said,) = warnings(read(lower(f"{point}\ndouble[] newton:inertia = [0, 0, 0, 0, 0, 0]"), tmp_path))
+    assert "its inertia is 0, which is read here" in said
+    (said,) = warnings(read(lower(f"{MASS}\nfloat physxRigidBody:angularDamping = 0.05"), tmp_path))
+    assert "PhysX damps its motion in space" in said
+    tendon = second("").replace('"j2"\n', '"j2" (prepend apiSchemas = ["PhysxTendonAxisRootAPI:t"])\n')
+    for text, name in ((tendon, "j2"), (stage(*TWO, 'def MjcTendon "cable"\n{\n}\n'), "cable")):
+        assert f"its tendons ({name}) are not read" in warnings(read(text, tmp_path))[0]
     tool = read(stage(*TWO, body("tool", BOX.format("")), WELD), tmp_path)
     assert "it has no physics:mass and is read without one" in warnings(tool)[0]
 
@@ -307,7 +377,17 @@ REFUSED = {
     "inertial": (lower(f"{MASS}\ncustom double minertia:inertial = 1"), "minertia:inertial is not a list of numbers"),
     "coupling": (stage("custom bool minertia:coupling = 1\n", *TWO), "minertia:coupling is not a list of numbers"),
     "new kind": (second("", "NewtonBallJoint"), "joint 'j2' is of type NewtonBallJoint, which is not supported"),
+    "scaled endlessly": (stage(GROWN.replace("float3", "double3").replace("1.00005", "1e308"), *TWO), "is scaled"),
     "scaled a little": (stage(GROWN, *TWO), "link 'base' is scaled or mirrored"),
+    "ball with limits": (second("float3 physics:lowerLimit = (0, 0, 0)", "PhysicsSphericalJoint"), "a spherical joint"),
+    "stacked": (
+        stage(*TWO, joint("j3", "lower", "upper", PLACE)),
+        "joints 'j2' and 'j3' connect the same two links, which is not supported",
+    ),
+    "clips": (
+        stage(*TWO).replace('"arm"\n{', '"arm" (clips = {dictionary a = {asset[] assetPaths = [@/etc/passwd@]}})\n{'),
+        "prim '/arm' has value clips",
+    ),
     "held twice": (
         stage(
             *(
@@ -335,11 +415,65 @@ def test_two_floating_robots_are_not_one(tmp_path: Path) -> None:
     assert read(FLOATING, tmp_path, prim="/all/leg").is_floating
 
 
+def test_robots_are_named_by_the_prims_that_select_them(tmp_path: Path) -> None:
+    deep = stage(
+        body("a", MASS + "\n" + body("b")), body("c"), body("d"), joint("k1", "a", "a/b"), joint("k2", "c", "d")
+    )
+    with pytest.raises(MinertiaError, match="has 2 robots .'/arm/a', '/arm'.; choose one by its prim"):
+        read(deep, tmp_path)
+    side = stage(*(body(name) for name in "abcd"), joint("k1", "a", "b"), joint("k2", "c", "d"))
+    with pytest.raises(
+        MinertiaError, match="2 robots below one prim, .* .with the links '/arm/a', '/arm/c'.; give each"
+    ):
+        read(side, tmp_path)
+
+
 def test_layers_that_openusd_must_not_open_are_refused(tmp_path: Path) -> None:
     """OpenUSD's parser ends the process on them, in whatever layer they are."""
     deep = "#usda 1.0\n" + 'def "a" {\n' * 100_000 + "}" * 100_000
     with pytest.raises(MinertiaError, match="layer 'arm.usda': its prims are more than 500 deep"):
         read_robot(layers(tmp_path, deep, "@arm.usda@"))
+
+
+@pytest.mark.parametrize("name", ["arm.usda:SDF_FORMAT_ARGS:a=b", '`"arm.usda"`', "arm.usdz[arm.usda]"])
+def test_layers_that_would_be_opened_without_a_check_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(MinertiaError, match="names a layer by an expression, with arguments or in a package, '.*arm"):
+        read_robot(layers(tmp_path, stage(*TWO), f"@{name}@"))
+
+
+LEVELS = 18  # of prims that refer twice to the level below
+
+
+def pair(target: str) -> str:
+    return "".join(f'def Xform "{name}" (prepend references = <{target}>)\n{{\n}}\n' for name in "xy")
+
+
+def test_references_that_multiply_in_variants_are_refused(tmp_path: Path) -> None:
+    text = 'def Xform "a0"\n{\n}\n'
+    for k in range(1, LEVELS):
+        selected = '(variants = {string v = "o"}\nprepend variantSets = "v")\n{\nvariantSet "v" = {\n"o" {\n'
+        text += f'def Xform "a{k}" {selected}{pair(f"/a{k - 1}")}}}\n}}\n}}\n'
+    with pytest.raises(MinertiaError, match="its references expand to more than 200000 prims"):
+        read(stage(*TWO) + text, tmp_path)
+
+
+def test_references_that_multiply_below_references_are_refused(tmp_path: Path) -> None:
+    """Their targets are composed, too, and stand in no layer."""
+    text = 'def Xform "a0"\n{\ndef Xform "c"\n{\n}\n}\ndef Xform "w0" (prepend references = </a0>)\n{\n}\n'
+    for k in range(1, LEVELS):
+        text += f'def Xform "a{k}"\n{{\ndef Xform "c"\n{{\n{pair(f"/w{k - 1}/c")}}}\n}}\n'
+        text += f'def Xform "w{k}" (prepend references = </a{k}>)\n{{\n}}\n'
+    with pytest.raises(MinertiaError, match="its references expand to more than 200000 prims"):
+        read(stage(*TWO) + text, tmp_path)
+
+
+def test_references_that_multiply_over_sublayers_are_refused(tmp_path: Path) -> None:
+    for k in range(LEVELS):
+        inside = pair(f"/a{k - 1}") if k else ""
+        (tmp_path / f"s{k}.usda").write_text(f'#usda 1.0\ndef Xform "a{k}"\n{{\n{inside}}}\n')
+    names = ", ".join(f"@s{k}.usda@" for k in range(LEVELS))
+    with pytest.raises(MinertiaError, match="its references expand to more than 200000 prims"):
+        read(stage(*TWO).replace(")\n", f"    subLayers = [{names}]\n)\n", 1), tmp_path)
 
 
 def test_packages_are_refused(tmp_path: Path) -> None:

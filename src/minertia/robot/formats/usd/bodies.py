@@ -28,15 +28,19 @@ from minertia.robot.inertia import Ten, from_com
 from minertia.robot.robot import Note
 
 MASS_SCHEMAS = ("PhysicsMassAPI", "NewtonMassAPI")  # the second one includes the first
+WEIGHTLESS = ("physxRigidBody:disableGravity", "mjc:gravcomp", "mjc:body:gravcomp")
 APART = 1e-4  # part of the largest moment by which the two forms of an inertia may differ
 Array = NDArray[np.float64]
 
 
-def read_inertial(prim: Prim, name: str, units: Units, own: bool, source: str) -> tuple[Ten | None, list[Note]]:
+def read_inertial(
+    prim: Prim, name: str, units: Units, own: bool, source: str, *, is_urdf: bool = False
+) -> tuple[Ten | None, list[Note]]:
     """Ten parameters of a body in its frame, None where it gives no mass; and notes.
 
     own: whether minertia's doubles, where they agree with the standard attributes, and Newton's inertia are
-    used; else only the 32-bit standard attributes.
+    used; else only the 32-bit standard attributes.  is_urdf: whether the file is of the converter of URDF, which
+    writes no centre of mass at the origin of a link.
     """
     given = prim.values.get(INERTIAL) if own else None
     if given is not None and len(given) in (0, 10) and np.all(np.isfinite(given)):
@@ -44,15 +48,21 @@ def read_inertial(prim: Prim, name: str, units: Units, own: bool, source: str) -
         if agrees(inertial_attributes(ten, units), prim.values):
             return ten, []
     edited = [] if given is None else [Note("warning", f"link '{name}'", EDITED)]
-    return _standard(prim, name, units, own, source), edited
+    return _standard(prim, name, units, own, source, is_urdf), edited
 
 
-def body_notes(prim: Prim, name: str) -> list[Note]:
-    """Notes on attributes of a body that simulators take differently."""
+def body_notes(prim: Prim, name: str, *, is_urdf: bool = False) -> list[Note]:
+    """Notes on attributes of a body that simulators take differently; is_urdf: as in `read_inertial`."""
     texts = []
+    if prim.values.get(MASS) and is_urdf and prim.colliders and _numbers(prim, CENTRE, 3) is None:
+        texts.append(f"it has no {CENTRE} and is read with (0, 0, 0), as in its URDF; simulators use its colliders")
+    if prim.values.get(MASS) and FULL in prim.values and not any((*prim.values[FULL], *prim.values.get(MOMENTS, ()))):
+        texts.append("its inertia is 0, which is read here; simulators replace it by an inertia of their own")
+    if any(prim.values.get(f"physxRigidBody:{kind}Damping") for kind in ("linear", "angular")):
+        texts.append("PhysX damps its motion in space (linearDamping or angularDamping), which is not read")
     if MASS in prim.values and not {*MASS_SCHEMAS} & {*prim.schemas}:
         texts.append(f"it has {MASS} without {MASS_SCHEMAS[0]}, so that simulators ignore its mass, which is read here")
-    if prim.values.get("physxRigidBody:disableGravity") or prim.values.get("mjc:gravcomp"):
+    if any(prim.values.get(key) for key in WEIGHTLESS):
         texts.append("its simulator leaves out its weight (disableGravity or gravcomp), which is read here")
     return [Note("warning", f"link '{name}'", text) for text in texts]
 
@@ -60,13 +70,13 @@ def body_notes(prim: Prim, name: str) -> list[Note]:
 EDITED = "its attributes were changed since minertia wrote them: these count, with the 32 bits that they have"
 
 
-def _standard(prim: Prim, name: str, units: Units, own: bool, source: str) -> Ten | None:
+def _standard(prim: Prim, name: str, units: Units, own: bool, source: str, is_urdf: bool) -> Ten | None:
     mass = _number(prim.values, MASS, name, source)
     if mass < 0 or not math.isfinite(mass):
         raise DescriptionError(f"link '{name}': its mass is {mass:g}; it must be finite and not negative", file=source)
     if mass == 0:
         return None  # "not given", whatever else is said
-    centre, inertia = _centre(prim, name, source), _inertia(prim, name, own, source)
+    centre, inertia = _centre(prim, name, source, is_urdf), _inertia(prim, name, own, source)
     if own:  # the decimal numbers that are meant
         mass, centre = shortest(mass), np.array([shortest(v) for v in centre.tolist()])
     square = units.kilograms * units.metres**2
@@ -89,11 +99,11 @@ def _numbers(prim: Prim, key: str, count: int) -> Array | None:
     return found if np.all(np.isfinite(found)) else None
 
 
-def _centre(prim: Prim, name: str, source: str) -> Array:
+def _centre(prim: Prim, name: str, source: str, is_urdf: bool) -> Array:
     found = _numbers(prim, CENTRE, 3)
     if found is not None:
         return found
-    if prim.colliders:
+    if prim.colliders and not is_urdf:
         raise DescriptionError(
             f"link '{name}' has a mass but no {CENTRE}, which simulators then take from colliders; specify it",
             file=source,

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from minertia.robot.robot import Note
 
 MUJOCO = "MuJoCo USD Converter"  # writes mjc:damping in N m s/rad
+URDF = "URDF USD Converter"  # writes no centerOfMass where the URDF has none, which means the origin of the link
 TURNED_BEFORE = (0, 3, 0)  # of URDF USD Converter: principalAxes are the inverse rotation (its issue 118)
 
 

@@ -52,6 +52,7 @@ KINDS = {
 FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 REPORTED = 1e-6  # rad: smaller changes are the rounding of 32 bits
+FIRST_SIDE = {"physics:localPos0": (0.0, 0.0, 0.0), "physics:localRot0": (1.0, 0.0, 0.0, 0.0)}  # with its defaults
 _BACK: Pose = (((1, 0, 0), (0, -1, 0), (0, 0, -1)), (0, 0, 0))  # half a turn about x: the axis in the other sense
 # of older programs, in units that differ
 DAMPING = "mjc:damping"
@@ -69,17 +70,21 @@ class JointMotion:
     axis: str = "Z"
 
 
-def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
-    """Kind and axis of a joint; an error for one that is not supported."""
-    if prim.kind in KINDS:
-        return JointMotion(KINDS[prim.kind], str(prim.values.get("physics:axis", "X")))
-    if prim.kind != "PhysicsJoint":
+def check_kind(prim: Prim, name: str, source: str) -> None:
+    """Raise an error for a joint of a kind that is not supported."""
+    if prim.kind not in (*KINDS, "PhysicsJoint"):
         what = "a distance joint" if prim.kind == "PhysicsDistanceJoint" else f"of type {prim.kind}"
         text = f"joint '{name}' is {what}, {OTHER_JOINT}"
         if prim.kind == "PhysicsSphericalJoint":
             text = f"joint '{name}' is a spherical joint, which is not supported; replace it by revolute joints with "
             text += "small links between them"
         raise DescriptionError(text, file=source)
+
+
+def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
+    """Kind and axis of a joint; an error for a D6 joint with several free axes."""
+    if prim.kind in KINDS:
+        return JointMotion(KINDS[prim.kind], str(prim.values.get("physics:axis", "X")))
     free = [axis for axis in FREEDOMS if not _is_locked(prim.values, axis)]
     if len(free) > 1:
         raise DescriptionError(
@@ -141,6 +146,19 @@ def turned(prim: Prim, motion: JointMotion, worlds: Sequence[Array]) -> float:
         return rotation_angle(first, second)
     a, b = (R @ np.array(AXES[motion.axis]) for R in (first, second))
     return float(math.atan2(np.linalg.norm(np.cross(a, b)), a @ b))
+
+
+def placed(prim: Prim, ends: tuple[Array, Array]) -> Array:
+    """Pose of the second body in the first one where the joint is at 0 (4 x 4, units of the stage).
+
+    ends: pose of each of the two prims that the joint names, in the body that carries it.
+    """
+    sides = []
+    for k, end in enumerate(ends):
+        frame = np.eye(4)
+        frame[:3, :3], frame[:3, 3] = _turn(prim, k), prim.values.get(f"physics:localPos{k}", (0.0, 0.0, 0.0))
+        sides.append(end @ frame)
+    return np.asarray(sides[0] @ np.linalg.inv(sides[1]))
 
 
 def _turn(prim: Prim, k: int) -> Array:

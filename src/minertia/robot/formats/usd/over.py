@@ -98,6 +98,10 @@ class _Over:
         if np.allclose(before or zero, now or zero, rtol=UNCHANGED, atol=0):
             return
         bodies = [n for n, f in self.old.frames.items() if f.joint == carrier and n in self.reading.links]
+        if not bodies:
+            name = "" if carrier is None else self.old.joints[carrier].name
+            text = f"joint '{name}' shares its link with another joint, so the parameters behind it have no place"
+            raise DescriptionError(f"{text}; write a complete file", file=self.template)
         owner = self._owner(carrier, bodies)
         others = [name for name in bodies if name != owner and self.reading.tens[name] is not None]
         rest = now

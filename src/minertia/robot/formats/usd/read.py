@@ -30,12 +30,15 @@ from minertia.robot.formats.usd.actuators import CONSTANT, KIND, TARGETS
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
 from minertia.robot.formats.usd.bodies import EDITED, body_notes, read_inertial
 from minertia.robot.formats.usd.check import check_values
-from minertia.robot.formats.usd.converters import MUJOCO, old_converter
+from minertia.robot.formats.usd.converters import MUJOCO, URDF, old_converter
 from minertia.robot.formats.usd.joints import (
+    FIRST_SIDE,
     FrameReading,
     JointMotion,
     as_single_axis,
+    check_kind,
     motion_of,
+    placed,
     read_effects,
     read_elastic,
     read_limits,
@@ -44,16 +47,20 @@ from minertia.robot.formats.usd.joints import (
 )
 from minertia.robot.formats.usd.mimic import newton_mimic, physx_mimic
 from minertia.robot.formats.usd.scene import read_gravity
-from minertia.robot.formats.usd.stage import BODY, Prim, UsdStage, read_stage
+from minertia.robot.formats.usd.stage import Prim, UsdStage, is_body, read_stage
 from minertia.robot.formats.usd.text import plain_name
 from minertia.robot.inertia import Ten
 from minertia.robot.robot import Note, Robot
 
 COMPUTED = "so that simulators compute one from its colliders; write out mass, centerOfMass and diagonalInertia"
 WORLD = ""  # path of the world
+LARGEST = 1e30  # of an entry of a transform; not a number fails this, too
 SCALED = 1e-5  # change of lengths by a transform that is no rounding
 SMALLEST_UNIT, LARGEST_UNIT = 1e-9, 1e9  # metres and kilograms of a unit that can be meant
 EXCLUDED = "physics:excludeFromArticulation"
+STACKING = "newton:jointsAddMobility"  # of an articulation: joints between the same two links act one after another
+APART = 1e-4  # between the places of a link, by two of these joints, that is no rounding; units of the stage
+BETWEEN = "#"  # in the path of a link without mass between two such joints
 TURNED = 1e-3  # rad between the placement of the base and its joint to the world that is no rounding
 CENTIMETRE = 0.01  # metres of a unit where a stage does not say so, by the rule of USD
 Array = NDArray[np.float64]
@@ -91,15 +98,17 @@ class StageReading:
         self.own = not options.single
         self.prim = options.prim.rstrip("/")
         self.units = self._units()
-        self.bodies = {p.path: p for p in self._scope() if BODY in p.schemas and _is_on(p, "rigidBodyEnabled")}
+        self.bodies = {p.path: p for p in self._scope() if is_body(p)}
         self._check_bodies()
-        joints = [p for p in self._scope() if _is_joint(p)]
+        joints = [p for p in self.stage.prims.values() if _is_joint(p) and self._is_of_robot(p)]
         check_count(len(joints), "joints", stage.source)
         self.names = _names([*self.bodies.values()], self.own)
         labels = _names(joints, self.own)
         self.edges = self._edges([p for p in joints if _is_on(p, "jointEnabled")], labels)
+        if any(p.values.get(STACKING) is True for p in self._scope()):
+            self.edges = [*self._unstacked()]
         self._choose()
-        self.links = {self.names[path]: path for path in self.bodies}
+        self.links = {self.names[path]: path for path in self.bodies if BETWEEN not in path}
         self.joints = {edge.name: edge.prim.path for edge in self.edges}
         self.tens: dict[str, Ten | None] = {}
 
@@ -147,6 +156,14 @@ class StageReading:
             self._fail(f"there is no prim '{prim[:100]}'; there are {', '.join(near) or 'none'}")
         return self.stage.below(prim)
 
+    def _is_of_robot(self, joint: Prim) -> bool:
+        """Whether a joint is below the prim of the robot, or has no other links than those below it."""
+        if not self.prim or f"{joint.path}/".startswith(f"{self.prim}/"):
+            return True
+        named = [path for k in (0, 1) for path in joint.targets.get(f"physics:body{k}", ())]
+        bodies = [path for path in map(self.stage.body_of, named) if path]
+        return bool(bodies) and all(path in self.bodies for path in bodies)
+
     def _units(self) -> Units:
         metres, kilograms = self.stage.metres, self.stage.kilograms
         if metres is None:
@@ -180,6 +197,7 @@ class StageReading:
             self.notes.append(Note("warning", "stage", text))
 
     def _edge(self, prim: Prim, name: str) -> Edge:
+        check_kind(prim, name, self.stage.source)
         check_values(prim, f"joint '{name}'", self.stage.source)
         motion = motion_of(prim, name, self.stage.source)
         self._check_constant(prim, f"joint '{name}'")
@@ -213,6 +231,32 @@ class StageReading:
             found.append(self._edge(prim, names[prim.path]))
         return [edge for edge in found if edge.bodies[0] != edge.bodies[1]]
 
+    def _unstacked(self) -> Iterator[Edge]:
+        """Joints with links without mass between those of one pair of links, in the order of the stage.
+
+        Such a link has the frame of the second link, in which the second side of each joint places its axis.
+        """
+        for edge in self.edges:
+            stack = [other for other in self.edges if other.bodies == edge.bodies]
+            off = np.abs(placed(edge.prim, edge.ends) - placed(stack[0].prim, stack[0].ends)).max()
+            if off > APART:
+                self._fail(
+                    f"joints '{stack[0].name}' and '{edge.name}' between the same two links place them differently at "
+                    "0; correct localPos0, localRot0, localPos1 and localRot1"
+                )
+            k, (first, second), (begin, end) = stack.index(edge), edge.bodies, edge.ends
+            prim = edge.prim
+            if k > 0:
+                first, begin = f"{second}{BETWEEN}{k}", end
+                sides = {key: prim.values.get(key.replace("0", "1"), usual) for key, usual in FIRST_SIDE.items()}
+                prim = replace(prim, values={**prim.values, **sides})
+            if k < len(stack) - 1:
+                path = f"{second}{BETWEEN}{k + 1}"
+                self.bodies[path] = replace(self.bodies[second], path=path, values={}, colliders=False, weighed=False)
+                self.names[path] = f"{self.names[second]}{BETWEEN}{k + 1}"
+                second = path
+            yield replace(edge, prim=prim, bodies=(first, second), ends=(begin, end))
+
     def _end(self, prim: Prim, name: str, k: int) -> tuple[str, Array]:
         """Body to which a joint is attached, and the pose in it of the prim that the joint names.
 
@@ -240,7 +284,8 @@ class StageReading:
     def _check_rigid(self, world: Array, what: str) -> None:
         """Raise an error for a transform that scales or mirrors, or is not finite."""
         R = world[:3, :3]
-        if not np.all(np.isfinite(world)) or np.abs(R.T @ R - np.eye(3)).max() > SCALED or np.linalg.det(R) < 0:
+        is_rigid = bool(np.abs(world).max() < LARGEST) and np.abs(R.T @ R - np.eye(3)).max() <= SCALED
+        if not is_rigid or np.linalg.det(R) < 0:
             self._fail(
                 f"{what} is scaled or mirrored by its transform, so that its frames mean other lengths; apply the "
                 "scale to the shapes and take it off the bodies"
@@ -273,11 +318,18 @@ class StageReading:
             self._fail("no joint of this stage can move")
         grounded = {body for edge in self.edges if WORLD in edge.bodies for body in edge.bodies}
         if len(moving) > 1 and not (self.prim and all(group & grounded for group in moving)):
-            names = ", ".join(f"'{_common([*g])}'" for g in moving[:5])
+            found = [_common([f"{path}/" for path in group]).rstrip("/") for group in moving]
+            names = ", ".join(f"'{path}'" for path in found[:5])
             if all(len(group) == 1 and group & grounded for group in moving):
                 self._fail(
                     f"its {len(moving)} links are each joined to the world and to no other link ({names}); choose one "
                     "by its prim, or, where they are one robot, convert it again by another version of the converter"
+                )
+            if len({*found}) < len(found):
+                firsts = ", ".join(f"'{next(path for path in self.bodies if path in g)}'" for g in moving[:5])
+                self._fail(
+                    f"the stage has {len(moving)} robots below one prim, which no joint connects (with the links "
+                    f"{firsts}); give each a prim of its own"
                 )
             self._fail(
                 f"the stage has {len(moving)} robots ({names}); choose one by its prim, as minertia convert "
@@ -382,8 +434,14 @@ class StageReading:
                 if id(edge) in used:
                     continue
                 used.add(id(edge))
+                if edge.bodies[1] == body and BETWEEN in "".join(edge.bodies):
+                    self._fail(
+                        f"joint '{edge.name}', one of several between the same two links, has the outer link as "
+                        "body0; swap body0 and body1"
+                    )
                 other = edge.other(body)
                 if other in known:
+                    self._check_stacked(edge)
                     self._fail(
                         f"joint '{edge.name}' closes a loop, and loops are not read from USD; describe the robot in an "
                         "MJCF or a TOML file"
@@ -394,6 +452,15 @@ class StageReading:
                 specs.append(self._joint(edge, body))
         return specs, order
 
+    def _check_stacked(self, edge: Edge) -> None:
+        """Raise an error for a joint beside another one between the same bodies."""
+        twins = [other.name for other in self.edges if {*other.bodies} == {*edge.bodies}]
+        if len(twins) > 1:
+            self._fail(
+                f"joints '{twins[0]}' and '{twins[1]}' connect the same two links, which is not supported; delete one, "
+                "or put a link between them"
+            )
+
     def _joint(self, edge: Edge, parent: str) -> JointSpec:
         prim, kind = edge.prim, edge.motion.kind
         reading = FrameReading(prim, edge.name, edge.motion, self.units, self.options.snap)
@@ -403,7 +470,7 @@ class StageReading:
         spec = JointSpec(edge.name, kind, names[0], names[1], frames.placement, frames.child_frame)
         if kind == "fixed":
             return spec
-        is_mujoco = any(name.startswith(MUJOCO) for name in self.stage.creators)
+        is_mujoco = self.stage.is_of(MUJOCO)
         effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own, is_mujoco=is_mujoco)
         self.notes += notes
         self._add_offset(prim, edge.name, effects, self.units.effort(kind))
@@ -463,20 +530,21 @@ class StageReading:
         name = given.leader.rpartition("/")[2] if leader is None else leader.name
         ratio, unit = shortest(given.ratio), self.units.position(kind)
         if leader is not None and leader.motion.kind not in (kind, "fixed"):
-            if not given.has_units:
+            if not given.has_units and not self.stage.is_of(MUJOCO):  # which writes it per rad
                 self._fail(
                     f"joint '{edge.name}' follows '{name}' of another kind, for which Newton has no unit of "
                     "newton:mimicCoef1; make both revolute or both prismatic"
                 )
-            ratio *= unit / self.units.position(leader.motion.kind)
+            ratio *= unit / self.units.position(leader.motion.kind) if given.has_units else 1.0
         return FollowsSpec((name,), (ratio,), given.offset * unit)
 
     # ------------------------------------------------------------------ parts of the description
 
     def _ten(self, prim: Prim) -> Ten | None:
         name = self.names[prim.path]
-        self.notes += body_notes(prim, name)
-        ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source)
+        is_urdf = self.stage.is_of(URDF)
+        self.notes += body_notes(prim, name, is_urdf=is_urdf)
+        ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source, is_urdf=is_urdf)
         impossible = impossible_body(name, ten)
         self.notes += [*notes, *([impossible] if impossible is not None else [])]
         return ten
@@ -572,11 +640,18 @@ class StageReading:
 
     def _check_masses(self, robot: Robot) -> None:
         for name, ten in moving_links(robot):
+            if name not in self.links:
+                continue
             is_ours = self.own and INERTIAL in self.bodies[self.links[name]].values
             if (ten is None or not any(ten)) and not is_ours:
                 self._fail(f"link '{name}' moves and has no physics:mass, {COMPUTED}")
 
     def _tell(self) -> None:
+        if self.stage.tendons:
+            text = (
+                f"its tendons ({', '.join(self.stage.tendons[:3])}) are not read: their forces are no part of the robot"
+            )
+            self.notes.append(Note("warning", "stage", text))
         if self.stage.variants:
             listed = ", ".join(self.stage.variants[:5])
             self.notes.append(Note("info", "stage", f"read with the variants {listed}"))

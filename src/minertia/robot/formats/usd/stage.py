@@ -24,12 +24,11 @@ from minertia.io.errors import DescriptionError
 from minertia.io.extras import load
 from minertia.io.files import reading
 from minertia.robot.formats.usd.actuators import KIND as ACTUATOR
+from minertia.robot.formats.usd.references import MAX_PRIMS, are_too_many
 
 MAX_LAYERS = 500
 MAX_LAYER_BYTES = 200_000_000  # meshes are in there, too
 MAX_TEXT_BYTES = 20_000_000  # a layer of text is parsed as a whole
-MAX_PRIMS = 200_000
-MAX_NESTED = 200  # references of references and prims below prims; each is a call here
 MAX_DEPTH = 500  # of brackets in a text; OpenUSD's parser ends the process at some thousands
 POINTER = b"version https://git-lfs.github.com/spec/"
 PACKAGE = b"PK\x03\x04"  # .usdz
@@ -79,6 +78,7 @@ class UsdStage:
     with the reason.  dangling: references to prims that do not exist, as text.  undefined: number of bodies and
     joints that are only overridden and nowhere defined.  variants: selected variants, as text.  foreign: layers of
     bodies and joints whose units are not those of the stage, as text.  creators: programs that wrote these layers.
+    tendons: names of the prims with tendons.
     """
 
     source: str
@@ -93,6 +93,7 @@ class UsdStage:
     variants: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     creators: tuple[str, ...] = ()
+    tendons: tuple[str, ...] = ()
     paths: frozenset[str] = field(default_factory=frozenset)
 
     @property
@@ -100,6 +101,14 @@ class UsdStage:
         """End of a sentence on layers that did not open and references that found no prim; "" if there are none."""
         layers = f"; layers that did not open: {', '.join(self.unopened[:3])}" if self.unopened else ""
         return layers + (f"; {'; '.join(self.dangling[:3])}" if self.dangling else "")
+
+    def is_of(self, creator: str) -> bool:
+        """Whether a layer was written by this program, in whatever version."""
+        return any(name.startswith(creator) for name in self.creators)
+
+    def body_of(self, path: str) -> str:
+        """Path of the body that carries a prim, which may be that prim; "" where there is none."""
+        return next((above for above in _above(path) if is_body(self.prims.get(above))), "")
 
     def below(self, path: str) -> list[Prim]:
         """The prims at and below a path, in the order of the stage."""
@@ -175,44 +184,8 @@ def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
             raise DescriptionError(
                 f"the stage has more than {MAX_LAYERS} layers; give the robot's own file", file=source
             )
-    _refuse_bombs(opened, source)
-
-
-def _refuse_bombs(opened: dict[str, Any], source: str) -> None:
-    """Raise an error for references that multiply: a few lines can make OpenUSD compose billions of prims."""
-    counts: dict[tuple[str, str], int] = {}
-
-    def count(file: str, path: str, depth: int) -> int:
-        """Upper bound on the number of prims that a prim of a layer composes."""
-        if file not in opened or depth > MAX_NESTED:
-            return 0 if file not in opened else MAX_PRIMS + 1
-        spec = opened[file].GetPrimAtPath(path)
-        if spec is None or (file, path) in counts:
-            return counts.get((file, path), 0)
-        counts[file, path] = 0  # a circle is OpenUSD's own business
-        found = 1 + sum(count(file, str(child.path), depth + 1) for child in spec.nameChildren)
-        for name, target in _arcs(spec):
-            other = os.path.realpath(os.path.join(os.path.dirname(file), name)) if name else file
-            default = opened[other].defaultPrim if other in opened else ""
-            found += count(other, target or f"/{default}", depth + 1)
-            if found > MAX_PRIMS:
-                break
-        counts[file, path] = min(found, MAX_PRIMS + 1)
-        return counts[file, path]
-
-    for file, layer in opened.items():
-        if sum(count(file, str(prim.path), 0) for prim in layer.rootPrims) > MAX_PRIMS:
-            raise DescriptionError(f"its references expand to more than {MAX_PRIMS} prims", file=source)
-
-
-def _arcs(spec: Any) -> Iterator[tuple[str, str]]:
-    """File ("" for the same file) and path of each prim that a prim references, inherits or specialises."""
-    for arcs in (spec.referenceList, spec.payloadList):
-        for arc in arcs.GetAddedOrExplicitItems():
-            yield str(arc.assetPath), str(arc.primPath or "")
-    for paths in (spec.inheritPathList, spec.specializesList):
-        for path in paths.GetAddedOrExplicitItems():
-            yield "", str(path)
+    if are_too_many(opened):
+        raise DescriptionError(f"its references expand to more than {MAX_PRIMS} prims", file=source)
 
 
 def _refuse_elsewhere(name: str, path: Path, source: str) -> None:
@@ -220,6 +193,9 @@ def _refuse_elsewhere(name: str, path: Path, source: str) -> None:
     if "://" in name or name.startswith(("http:", "https:")):
         text = f"it takes a layer from the network, '{name[:100]}'{where}; save that file and name it by its path"
         raise DescriptionError(text, file=source)
+    if name.startswith("`") or ":SDF_FORMAT_ARGS:" in name or ".usdz[" in name.lower():
+        text = f"it names a layer by an expression, with arguments or in a package, '{name[:100]}'{where}; save that "
+        raise DescriptionError(f"{text}layer as a file and name it by its path", file=source)
     if os.path.isabs(name) or "\\" in name or name[1:2] == ":":
         text = f"it takes a layer by an absolute path, '{name[:100]}'{where}; name it by a path relative to the file"
         raise DescriptionError(text, file=source)
@@ -288,6 +264,7 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
     variants: list[str] = []
     colliders: dict[str, bool] = {}  # whether each gives a mass or a density
     layers: dict[Any, None] = {}
+    tendons: list[str] = []
     for prim in pxr.Usd.PrimRange(stage.GetPseudoRoot(), pxr.Usd.TraverseInstanceProxies()):
         if prim.IsPseudoRoot():
             continue
@@ -295,11 +272,16 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
         paths.add(path)
         if len(paths) > MAX_PRIMS:
             raise DescriptionError(f"the stage has more than {MAX_PRIMS} prims; give the robot's own file", file=source)
+        if prim.HasAuthoredMetadata("clips"):  # which reading a value opens
+            text = f"prim '{path[:200]}' has value clips, whose values change with time; give values that do not change"
+            raise DescriptionError(text, file=source)
         sets = prim.GetVariantSets()
         variants += [f"{name} = {sets.GetVariantSelection(name)}" for name in sets.GetNames()]
         schemas = _schemas(prim)
         if COLLIDER in schemas and prim.GetAttribute("physics:collisionEnabled").Get() is not False:
             colliders[path] = any(prim.GetAttribute(f"physics:{name}").Get() for name in ("mass", "density"))
+        if prim.GetTypeName() == "MjcTendon" or any(schema.startswith("PhysxTendon") for schema in schemas):
+            tendons.append(str(prim.GetName()))
         if _counts(prim, schemas):
             found[path] = _prim(pxr, prim, schemas, cache)
         if BODY in schemas or str(prim.GetTypeName()).endswith("Joint"):
@@ -307,7 +289,7 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
     for path in _ends(found, paths):
         prim = stage.GetPrimAtPath(path)
         found[path] = _prim(pxr, prim, _schemas(prim), cache)
-    owners = {path: next((a for a in _above(path) if _is_body(found.get(a))), "") for path in colliders}
+    owners = {path: next((a for a in _above(path) if is_body(found.get(a))), "") for path in colliders}
     weighed = {owners[path] for path, is_weighed in colliders.items() if is_weighed}
     owning = {*owners.values()}
     given = {path: replace(x, colliders=path in owning, weighed=path in weighed) for path, x in found.items()}
@@ -326,11 +308,13 @@ def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdSt
         tuple(dict.fromkeys(variants)),
         tuple(_foreign(layers, stage.GetRootLayer())),
         tuple({str(layer.customLayerData.get("creator", "")): None for layer in layers}),
+        tuple(tendons),
         frozenset(paths),
     )
 
 
-def _is_body(prim: Prim | None) -> bool:
+def is_body(prim: Prim | None) -> bool:
+    """Whether a prim is an enabled rigid body."""
     return prim is not None and BODY in prim.schemas and prim.values.get("physics:rigidBodyEnabled") is not False
 
 
