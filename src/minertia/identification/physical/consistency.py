@@ -266,6 +266,7 @@ def physical_space(
         values |= dict(prior)
     elif model.robot.has_parameters:
         values |= values_of_file(model.robot)
+    values = model.smooth_values(values) | values
     known = {**model.choice.fixed, **(fixed or {})}
     for name in known:
         if name not in model.standard and name not in model.names:

@@ -189,9 +189,12 @@ class LinearModel:
         Smooth Coulomb friction that replaces the robot's Coulomb friction takes its value.
         """
         own = dict(zip(self.robot.columns(True, True), self.robot.parameter_vector(True, True).tolist(), strict=True))
-        sharp = {t.name: full_name("FC", t.joint + 1) for t in self.choice.terms if t.symbol == "FCT"}
-        smooth = {name: own.get(fc, 0.0) for name, fc in sharp.items() if fc not in self.standard}
-        return self.values(smooth | dict(self.robot.effect_values) | own | self.choice.fixed)
+        return self.values(self.smooth_values(own) | dict(self.robot.effect_values) | own | self.choice.fixed)
+
+    def smooth_values(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Smooth Coulomb friction by name where it replaces that of `values`, or may (candidates have a tag)."""
+        terms = [(t, full_name("FC", t.joint + 1)) for t in self.choice.terms if t.symbol == "FCT"]
+        return {t.name: values.get(sharp, 0.0) for t, sharp in terms if t.tag or sharp not in self.standard}
 
     def standard_values(self, beta: Array) -> dict[str, float]:
         """Standard parameters with the same efforts; zero except for the retained columns."""

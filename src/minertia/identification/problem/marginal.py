@@ -1,10 +1,12 @@
 """Prior deviations of the parameters by maximum marginal likelihood, and the fit they imply.
 
-Parameters of one group (one link of the robot file, rotors, one kind of friction at all joints) have a Gaussian prior
-whose deviations share one factor.  The factors maximise the marginal likelihood of the efforts (MacKay 1992; type II
-maximum likelihood): the product of the predictions of every part of the logs from the parts before it.  An effect that
-the logs do not show gets a factor near zero, a robot file that they contradict a large one.  Rows are not independent:
-so many of them count as one (`memory`).  Everything is algebra on R factors.
+Parameters of one group (one link of the robot file, rotors, one kind of friction at all joints: those where the file
+has a value, and the others) have a Gaussian prior whose deviations share one factor.  The factors maximise the marginal
+likelihood of the efforts (MacKay 1992; type II maximum likelihood): the product of the predictions of every part of the
+logs from the parts before it.  An effect that the logs do not show gets a factor near zero, a robot file that they
+contradict a large one; factors of a file's values have a prior of their own, without which a file that happens to fit
+would be held exact.  Rows are not independent: so many of them count as one (`memory`).  Everything is algebra on R
+factors.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 START = 0.1  # factor of effects: part of the effort
 USUAL_ERROR = 0.25  # relative error of masses and inertias of a file
+USUAL_FRICTION_ERROR = (
+    0.7  # relative error of a file's friction and rotor inertia, which change with wear and lubricant
+)
 BELIEF = 4.0  # directions that the data would have to determine to be believed as much
 SMALLEST, LARGEST = 1e-4, 1.0  # factors: no effect is larger than the effort
 WIDE = 100.0  # times the size at which a parameter alone explains all efforts: deviation of links without a prior
@@ -40,6 +45,8 @@ EXACT = 1e-10  # part of an effort's sum of squares below which nothing is told 
 LASTS = 2.0  # autocorrelation times that count as one: errors of the model last as long as the motion that shows them
 LONGEST = 20_000  # rows of a log whose residuals are looked at
 LINKS, FREE = "link", "free"  # with its number, as each link of a file has its own error
+BUILT, RUBBING = "built", "rubbing"  # with its kind: effects with a value in the file, rotors and springs, and others
+USUAL_ERRORS = {LINKS: USUAL_ERROR, BUILT: USUAL_ERROR, RUBBING: USUAL_FRICTION_ERROR}
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ class MarginalLikelihood:
 
     def maximised(self, use: Array, start: Marginal | None = None, iterations: int = ITERATIONS) -> Marginal:
         """Posterior with the columns `use` (mask) at the most likely factors and noise levels."""
-        factors = {name: USUAL_ERROR if name.startswith(LINKS) else START for name in self.names if name != FREE}
+        factors = {name: _usual_error(name) or START for name in self.names if name != FREE}
         sigma2 = self.first
         if start is not None:
             factors, sigma2 = dict(start.factors), start.sigma**2
@@ -227,10 +234,10 @@ class MarginalLikelihood:
 
     def _factor(self, name: str, value: float, square: float, freedom: float) -> float:
         """Next factor of a group some of whose columns are not held at zero."""
-        square, freedom = value**4 * float(square), value**2 * float(freedom)
-        if name.startswith(LINKS):
-            square, freedom = square + BELIEF * USUAL_ERROR**2, freedom + BELIEF
-        largest = WIDE if name.startswith(LINKS) else LARGEST
+        square, freedom, usual = value**4 * float(square), value**2 * float(freedom), _usual_error(name)
+        if usual is not None:
+            square, freedom = square + BELIEF * usual**2, freedom + BELIEF
+        largest = LARGEST if usual is None else WIDE
         return float(np.clip(np.sqrt(max(square, 0.0) / max(freedom, 1e-12)), SMALLEST, largest))
 
     def _levels(self, step: _Iterate, sigma2: Array) -> Array:
@@ -339,7 +346,8 @@ def grouped(problem: Observation, values: Array, scales: Array, told: Sequence[i
 
     values, scales: of a prior, such as the robot file, and their typical magnitudes, for each standard parameter.
     told: indices of the parameters of links that the prior knows.  The unit of other parameters is the value at which
-    one alone would make up all of the effort in which it acts most.
+    one alone would make up all of the effort in which it acts most; of effects that the prior has a value for, this
+    value and a tenth of that.
     """
     model = problem.model
     K, R = model.K[list(problem.keep)], problem.totals
@@ -355,9 +363,18 @@ def grouped(problem: Observation, values: Array, scales: Array, told: Sequence[i
         elif symbol in LINK_SYMBOLS or symbol not in BY_SYMBOL:
             units[k], at[k] = WIDE * units[k], 0.0
             names.setdefault(FREE, []).append(k)
+        elif at[k]:
+            units[k] = np.hypot(at[k], START * natural[k])  # a file's value may be a tiny stand-in
+            of_file = BUILT if BY_SYMBOL[symbol].inputs in (("q",), ("qdd",)) else RUBBING
+            names.setdefault(f"{of_file} {group_of(symbol)}", []).append(k)
         else:
             names.setdefault(group_of(symbol), []).append(k)
     return Groups(at, units, {name: np.array(own) for name, own in names.items()})
+
+
+def _usual_error(name: str) -> float | None:
+    """Usual relative error of the values of a group in a robot file; None of groups without them."""
+    return USUAL_ERRORS.get(name.split()[0])
 
 
 def memory_of(problem: Observation, times: float = LASTS) -> float:
