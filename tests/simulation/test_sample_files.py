@@ -14,7 +14,8 @@ from minertia.identification.samples import Samples, read_samples
 from minertia.io.errors import InputError
 from minertia.robot.formats.mjcf.write import to_mjcf
 from minertia.simulation.sample_events import event_arrays, event_text
-from minertia.simulation.sample_files import FORMATS, check_samples, mjx_arrays, write_samples
+from minertia.simulation.sample_files import FORMATS, check_samples, write_samples
+from minertia.simulation.sample_mjx import mjx_arrays
 from minertia.simulation.sample_values import held_robot, held_values
 from tests.identification.planted_posterior import planted
 from tests.identification.test_commands import recorded
@@ -32,6 +33,14 @@ def commanded() -> Samples:
     """Robots with position servos."""
     campaign = replace(PLANTED, command=Command(kp="?", kd="?", delay="?"), train=[recorded(PLANTED, seed=0)])
     return mi.identify(campaign).sample(20)
+
+
+def coupled() -> Samples:
+    """Robots with a motor that moves both joints, offsets, and a spring at the first joint."""
+    file = replace(samples().model.nominal, coupling=((1.0, 0.0), (0.5, 1.0)), motor_effects=({}, {"IAM": 0.1}))
+    terms = ["rotor", "viscous", "coulomb", "offset", {"kind": "spring", "joints": [1], "rest": 0.3}]
+    motion = next(planted("planar2r", 1)).log(0)
+    return mi.identify(mi.Campaign(file, [motion], effects=terms)).sample(12)
 
 
 def efforts(model, q, qd, qdd):
@@ -61,6 +70,26 @@ def test_mjx_arrays_are_the_robots_of_the_samples():
         assert np.allclose(arrays["dof_frictionloss"][k], samples().at_joints("FC")[k])
         model.dof_frictionloss[:] = 0.0
         assert np.allclose(efforts(model, q, qd, qdd), mi.inverse_dynamics(bare, q, qd, qdd), atol=1e-8)
+
+
+def test_offsets_springs_and_motors_of_mjx_are_those_of_each_robot():
+    """Coupled motors as tendons, constant efforts and joint springs as springs, as in our own dynamics."""
+    mujoco = pytest.importorskip("mujoco")
+    found = coupled()
+    text, arrays = mjx_arrays(found)
+    held, model = held_values(found, "mjcf"), mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS
+    rng, friction = np.random.default_rng(0), ("FC1", "FC2", "FCM2")
+    assert {"jnt_stiffness", "qpos_spring", "tendon_armature", "tendon_damping"} <= set(arrays)
+    for k in (0, 7):
+        for name, values in arrays.items():
+            getattr(model, name)[:] = values[k]
+        robot = held_robot(found, k, held)
+        assert all(robot.effect_values[name] != 0 for name in ("OFF1", "OFFM2", "KS1", "IAM2", *friction))
+        q, qd, qdd = rng.normal(size=(3, 2))
+        ours = mi.inverse_dynamics(robot.without_effects(list(friction)), q, qd, qdd)
+        assert np.allclose(efforts(model, q, qd, qdd), ours, atol=1e-6)
+        assert np.allclose(arrays["tendon_frictionloss"][k], robot.effect_values["FCM2"])
 
 
 def test_arrays_are_in_the_frames_of_the_robot_file(tmp_path):

@@ -100,11 +100,9 @@ def _shape(effect: Effect, given: Mapping[str, float], speed: float, load: float
 
 def held_robot(samples: Samples, k: int, held: Mapping[str, Array]) -> Robot:
     """Sampled robot k: its sampled link parameters, with the effects from `held_values` for a target."""
-    links = {name: v for name, v in samples.standard(k).items() if symbol_of(name) not in BY_SYMBOL}
-    robot = samples.model.nominal
+    robot = samples.robot(k)  # with the constants of its effects
     gone = {name: 0.0 for name in (*robot.columns(True, True), *robot.effect_values) if symbol_of(name) in BY_SYMBOL}
-    own = {name: v for name, v in links.items() if name not in robot.massless_columns}
-    return robot.with_parameters({**gone, **own, **{name: float(v[k]) for name, v in held.items()}})
+    return robot.with_parameters({**gone, **{name: float(v[k]) for name, v in held.items()}})
 
 
 def held_best(samples: Samples, target: str) -> Robot:
