@@ -92,6 +92,27 @@ def test_offsets_springs_and_motors_of_mjx_are_those_of_each_robot():
         assert np.allclose(arrays["tendon_frictionloss"][k], robot.effect_values["FCM2"])
 
 
+def test_a_row_of_mjx_is_a_robot_where_the_centre_of_mass_is_in_the_joint_frame(tmp_path):
+    """MuJoCo leaves out the place and axes of an inertia whose frame is that of the body when it is compiled."""
+    mujoco = pytest.importorskip("mujoco")
+    joint = '<joint name="j" type="slide" axis="0 0 1" armature="0.1" damping="0.5"/>'
+    body = f'<body name="a">{joint}<inertial pos="0 0 0" mass="1.5" diaginertia="0.01 0.02 0.03"/></body>'
+    (tmp_path / "cart.xml").write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+    file = mi.read_robot(tmp_path / "cart.xml")
+    t = np.arange(0.0, 10.0, 0.01)
+    q, qd, qdd = (np.sin(3 * t + k * np.pi / 2)[:, None] * 3.0**k for k in range(3))
+    tau = mi.inverse_dynamics(file, q, qd, qdd) + 0.1 * np.random.default_rng(0).normal(size=q.shape)
+    found = mi.identify(mi.Campaign(file, [mi.Recording(t=t, q=q, tau=tau)], effects=["rotor", "viscous"])).sample(5)
+    text, arrays = mjx_arrays(found)
+    model = mujoco.MjModel.from_xml_string(text)
+    assert not model.body_sameframe[-1] and not model.body_simple[-1]
+    for name, values in arrays.items():
+        getattr(model, name)[:] = values[3]
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    robot = held_robot(found, 3, held_values(found, "mjcf"))
+    assert np.allclose(efforts(model, [0.1], [0.2], [3.0]), mi.inverse_dynamics(robot, [0.1], [0.2], [3.0]), atol=1e-9)
+
+
 def test_arrays_are_in_the_frames_of_the_robot_file(tmp_path):
     """Masses, centres and inertia of the NPZ are those that a URDF of the robot states."""
     found = samples()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from minertia.simulation.sample_values import held_best, held_values, lost_notes
 MJX_FILES = ("mjx.npz", "mjx.mjcf")
 BODY_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_iquat")
 DOF_FIELDS = {"dof_armature": "IA", "dof_damping": "FV", "dof_frictionloss": "FC"}
+UNTURNED = re.compile(r'(<inertial pos="[^"]*" mass="[^"]*") diaginertia="(\S+) (\S+) (\S+)"/>')
+QUARTER = 0.5**0.5  # component of the quaternion of a quarter turn
 CUBIC = "dof_dampingpoly"  # damping + b |v| + c v^2 of a joint
 
 
@@ -31,6 +34,7 @@ def mjx_arrays(samples: Samples) -> tuple[str, dict[str, Array]]:
     """MJCF of the most probable robot, and arrays that replace fields of its MJX model, one row per sampled robot."""
     mujoco = mujoco_package()
     text = to_position_mjcf(samples.model) if samples.servos() else to_mjcf(held_best(samples, "mjcf"))
+    text = _turned(text)
     fields = _Fields(samples, mujoco.MjModel.from_xml_string(text))
     fields.set_links()
     fields.set_effects()
@@ -38,6 +42,14 @@ def mjx_arrays(samples: Samples) -> tuple[str, dict[str, Array]]:
     fields.set_motors()
     fields.set_servos()
     return text, fields.arrays
+
+
+def _turned(text: str) -> str:
+    """MJCF with the same inertias, in frames that are turned by 90 degrees where they were those of the bodies.
+
+    MuJoCo would simulate bodies whose own frame is that of their inertia without the rows' `body_ipos`, `body_iquat`.
+    """
+    return UNTURNED.sub(rf'\1 diaginertia="\3 \2 \4" quat="{QUARTER} 0 0 {QUARTER}"/>', text)
 
 
 def write_mjx(samples: Samples, folder: Path) -> tuple[Note, ...]:
