@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -196,6 +197,18 @@ def test_bands_hold_what_they_promise():
     assert 0.3 < half["prediction"]["covered"] < 0.7
 
 
+def test_bands_warn_of_positions_in_degrees():
+    """As `validate` with the model does: positions beyond the range of the fit, or of any joint."""
+    log = case().log(1, duration=10.0)
+    (bands,) = predict_bands(samples(), [log])
+    assert not any("degrees" in text for text in bands.remarks)
+    (bands,) = predict_bands(samples(), [replace(log, q=np.degrees(log.q))])
+    (checked,) = mi.validate(case().result.model(), replace(log, q=np.degrees(log.q)))
+    assert bands.remarks == checked.remarks == tuple(bands.to_dict()["remarks"])
+    assert any("check whether they are in degrees" in text for text in bands.remarks)
+    assert any("outside the range of the training logs: j1, j2" in text for text in bands.remarks)
+
+
 def test_conformal_factors_cover_held_out_residuals():
     """Held-out residuals twice as large as the fitted ones: factors of 2 at every level."""
     rng = np.random.default_rng(1)
@@ -240,8 +253,6 @@ def test_a_seed_draws_the_same_robots():
 
 
 def test_robots_without_masses_are_drawn_around_the_identified_ones():
-    from dataclasses import replace
-
     own = case()
     bare = replace(own.file, links=tuple(None for _ in own.file.joints), effects=tuple({} for _ in own.file.joints))
     found = mi.identify(mi.Campaign(bare, [own.log(0)], effects=["rotor", "viscous", "coulomb"])).sample(120)
@@ -251,8 +262,6 @@ def test_robots_without_masses_are_drawn_around_the_identified_ones():
 
 def test_joints_that_never_moved_are_left_to_the_prior():
     """Values in which the logs show nothing, or only sums, neither vanish nor become certain."""
-    from dataclasses import replace
-
     own = case()
     log = own.log(0)
     still = replace(log, q=np.column_stack([log.q[:, 0], np.zeros(len(log.q))]))
@@ -265,8 +274,6 @@ def test_joints_that_never_moved_are_left_to_the_prior():
 
 
 def _efforts(robot, log):
-    from dataclasses import replace
-
     rate = 1 / (log.t[1] - log.t[0])
     qd = np.gradient(log.q, 1 / rate, axis=0)
     tau = mi.inverse_dynamics(robot, log.q, qd, np.gradient(qd, 1 / rate, axis=0))

@@ -161,3 +161,6 @@ def _show_bands(
     fell = sum(log.fell_over for log in found)
     if fell:
         say(f"{fell} of {sum(log.draws for log in found)} simulations diverged and were left out")
+    for log in found:
+        for remark in log.remarks:
+            say(f"- {log.log}: {remark}")

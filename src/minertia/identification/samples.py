@@ -167,6 +167,11 @@ class Samples:
             "residual": noise,
         }
 
+    @property
+    def servo_names(self) -> tuple[str, ...]:
+        """Names of the joints with position servos; empty for models fitted to efforts."""
+        return tuple(self.model.evidence.get("loop", {}).get("joints", ()))
+
     def servos(self) -> dict[str, Array]:
         """Gains kp, kd (N, joints) and delay (N,) [s] of position servos; empty for models fitted to efforts."""
         loop = self.model.evidence.get("loop")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.samples import AT_JOINTS, Samples, npz_bytes
 from minertia.io.arrays import Array
@@ -32,8 +31,8 @@ def event_arrays(samples: Samples) -> dict[str, Array]:
     for key, symbol in AT_JOINTS.items():
         columns = [held.get(full_name(symbol, j + 1), np.zeros(len(samples))) for j in range(len(own["joints"]))]
         found[key] = np.stack(columns, axis=1)
-    if LOOP in samples.model.evidence:
-        found["servos"] = np.array(samples.model.evidence[LOOP]["joints"])
+    if samples.servo_names:
+        found["servos"] = np.array(samples.servo_names)
         found |= {key: own[key] for key in ("kp", "kd")}
     return found
 
@@ -55,10 +54,10 @@ def write_events(samples: Samples, folder: Path) -> tuple[Note, ...]:
 def _unset(samples: Samples) -> list[str]:
     """Sampled values that the event does not set, and how to apply them."""
     found = []
-    if LOOP in samples.model.evidence:
+    if samples.servo_names:
         found.append("the delay is not set here: delay targets by `delay` of samples.npz [s]")
     if any(symbol_of(name) == "OFF" and np.ptp(samples.values(name)) > 0 for name in samples.names):
-        how = "subtract OFF / kp from position targets" if LOOP in samples.model.evidence else "add them to efforts"
+        how = "subtract OFF / kp from position targets" if samples.servo_names else "add them to efforts"
         found.append(f"offsets are not set here: {how} (OFF in `names` and `x` of samples.npz)")
     return found
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.problem.linear import link_number, symbol_of
 from minertia.identification.samples import Samples
 from minertia.io.arrays import Array
@@ -71,7 +70,7 @@ def _usual(samples: Samples, joint: int) -> tuple[float, float]:
     """Usual speed [rad/s or m/s] and load [N m or N] of a joint (from 1) in the fitted logs."""
     evidence, coordinates = samples.model.evidence, samples.model.nominal.independent
     speeds = evidence.get("reach", {}).get("speed", ())
-    rows = evidence.get("training", {}).get("per_joint", ()) if LOOP not in evidence else ()
+    rows = evidence.get("training", {}).get("per_joint", ()) if not samples.servo_names else ()
     k = coordinates.index(joint - 1) if joint - 1 in coordinates else len(coordinates)
     speed = USUAL * speeds[k] if k < len(speeds) else 0.0
     load = rows[k]["rmse"] / rows[k]["relative"] if k < len(rows) and rows[k].get("relative") else 0.0
