@@ -18,7 +18,7 @@ from minertia.identification.posterior.draw import draw
 from minertia.identification.posterior.mixing import effective_size, split_rhat
 from minertia.identification.posterior.shown import LEVELS, residual_noise
 from minertia.identification.posterior.space import robot_space
-from minertia.identification.samples import Samples, read_samples
+from minertia.identification.samples import Samples, is_samples_file, read_samples
 from minertia.identification.sampling import sample_model
 from minertia.identification.signals.options import Evaluation
 from minertia.io.errors import InputError
@@ -185,6 +185,12 @@ def test_shares_of_the_prior_are_those_of_what_the_logs_show():
     assert share["FC1"] < 0.2 and share["FC2"] < 0.2
 
 
+def test_shares_of_the_prior_do_not_depend_on_the_number_of_robots():
+    model = case().result.model()
+    few, more = (sample_model(model, SampleOptions(n=n, seed=3)).prior_share for n in (1, 100))
+    assert np.array_equal(few, more) and np.abs(few - samples().prior_share).max() < 0.3
+
+
 def test_bands_hold_what_they_promise():
     found, own = samples(), case()
     clean = summary(predict_bands(found, [own.log(1, noise=0.0, duration=10.0)]))
@@ -244,6 +250,38 @@ def test_samples_survive_their_file(tmp_path):
         assert arrays["mass"].shape == (300, 2) and arrays["inertia"].shape == (300, 2, 6)
         assert arrays["armature"].shape == arrays["frictionloss"].shape == (300, 2)
         assert len(arrays["residual_sd"]) == len(arrays["residual_correlation"]) == 2
+
+
+DAMAGES = {
+    "empty": lambda arrays: None,
+    "truncated": lambda arrays: None,
+    "objects": lambda arrays: arrays | {"x": arrays["x"].astype(object)},
+    "words": lambda arrays: arrays | {"x": np.full(arrays["x"].shape, "a")},
+    "a column short": lambda arrays: arrays | {"x": arrays["x"][:, :-1]},
+    "unknowns short": lambda arrays: arrays | {"unknowns": arrays["unknowns"][:, :-1]},
+    "flat": lambda arrays: arrays | {"x": arrays["x"][0]},
+    "no robots": lambda arrays: arrays | {"x": arrays["x"][:0]},
+    "not a number": lambda arrays: arrays | {"x": np.where(arrays["x"] == arrays["x"].max(), np.nan, arrays["x"])},
+    "without best": lambda arrays: {name: own for name, own in arrays.items() if name != "best"},
+    "without names": lambda arrays: {name: own for name, own in arrays.items() if name != "names"},
+    "other names": lambda arrays: arrays | {"names": np.array([f"a{k}" for k in range(len(arrays["names"]))])},
+    "prior": lambda arrays: arrays | {"prior": "[1"},
+    "format": lambda arrays: arrays | {"format": "one"},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files_of_samples_are_refused_in_a_sentence(tmp_path, damage):
+    file = tmp_path / "samples.npz"
+    changed = DAMAGES[damage](samples().arrays())
+    if changed is None:
+        content = samples().to_bytes()
+        file.write_bytes(content[: len(content) // 2 if damage == "truncated" else 0])
+    else:
+        np.savez_compressed(file, **changed)
+    with pytest.raises(InputError, match="not a complete file of samples; write it again with `minertia sample`"):
+        read_samples(tmp_path)
+    assert is_samples_file(file)
 
 
 def test_a_seed_draws_the_same_robots():
