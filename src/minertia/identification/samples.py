@@ -185,6 +185,11 @@ class Samples:
         }
 
     @property
+    def is_massless(self) -> bool:
+        """Whether no link has mass, as of a servo, whose load is not part of its model."""
+        return not np.any(self.tens[:, :, 9] > 0)
+
+    @property
     def servo_names(self) -> tuple[str, ...]:
         """Names of the joints with position servos; empty for models fitted to efforts."""
         return tuple(self.model.evidence.get("loop", {}).get("joints", ()))

@@ -16,6 +16,7 @@ from minertia.simulation.sample_events import EVENT_FILES, write_events
 from minertia.simulation.sample_mjx import MJX_FILES, write_mjx
 from minertia.simulation.sample_values import held_robot, held_values, lost_notes
 
+NO_LOAD = "the load is not part of a servo's model, so all masses are 0 here: add the links that your servo moves"
 MOST_FILES = 1000  # robots in files of their own, without --force
 
 
@@ -43,7 +44,7 @@ def check_samples(out: Path, formats: Sequence[str], count: int, *, force: bool 
 
 def write_samples(out: Path, samples: Samples, formats: Sequence[str] = (), *, force: bool = False) -> tuple[Note, ...]:
     """Write samples.npz and the files for simulators atomically; notes list what these cannot represent."""
-    notes: list[Note] = []
+    notes = [Note("info", FILE, NO_LOAD)] if samples.is_massless else list[Note]()
     with folder_at_once(out, force=force) as draft:
         write_file(draft / FILE, samples.to_bytes())
         for name in formats:

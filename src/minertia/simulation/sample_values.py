@@ -116,6 +116,9 @@ def lost_notes(samples: Samples, target: str, engine: str) -> tuple[Note, ...]:
     lost = [n for n in samples.names if symbol_of(n) in BY_SYMBOL and symbol_of(n) not in held]
     friction = [name for name in lost if _is_friction(name)]
     others = [name for name in lost if not _is_friction(name)]
-    notes = [f"{engine} has no place for {', '.join(friction)}: FV and FC stand in for it"] if friction else []
+    joints = sorted({link_number(name) for name in friction if "load" in BY_SYMBOL[symbol_of(name)].inputs})
+    loads = ", ".join(f"{_usual(samples, joint)[1]:.3g}" for joint in joints)
+    at = f", as at a load of {loads} N m or N" if joints else ""
+    notes = [f"{engine} has no place for {', '.join(friction)}: FV and FC stand in for it{at}"] if friction else []
     notes += [f"{engine} has no place for {', '.join(others)}: left out"] if others else []
     return tuple(Note("info", target, text) for text in notes)
