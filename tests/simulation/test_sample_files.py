@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.identification.campaigns.options import Command
+from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.samples import Samples, read_samples
 from minertia.io.errors import InputError
 from minertia.robot.formats.mjcf.write import to_mjcf
@@ -21,6 +21,7 @@ from tests.identification.planted_posterior import planted
 from tests.identification.test_commands import recorded
 from tests.identification.test_sample_commands import PLANTED
 from tests.simulation.isaac_stub import Actuator, Asset, ImplicitActuator, event_of
+from tests.simulation.test_commanded_plant import GAINS, SPRUNG, WOUND, sprung_log
 
 
 @cache
@@ -90,6 +91,23 @@ def test_offsets_springs_and_motors_of_mjx_are_those_of_each_robot():
         ours = mi.inverse_dynamics(robot.without_effects(list(friction)), q, qd, qdd)
         assert np.allclose(efforts(model, q, qd, qdd), ours, atol=1e-6)
         assert np.allclose(arrays["tendon_frictionloss"][k], robot.effect_values["FCM2"])
+
+
+def test_mjx_has_motors_and_springs_of_elastic_joints_of_each_robot():
+    """Effects of an elastic joint act on its motor; its spring is a tendon."""
+    mujoco = pytest.importorskip("mujoco")
+    springs = ElasticJoints(joints=(2,), stiffness=600.0, damping=1.0, encoder="both")
+    campaign = replace(SPRUNG, elastic=springs, command=Command(**GAINS, delay=0.0, step=5e-4))
+    found = mi.identify(replace(campaign, train=(sprung_log(campaign, WOUND, seconds=2.0, seed=0),))).sample(8)
+    text, arrays = mjx_arrays(found)
+    model = mujoco.MjModel.from_xml_string(text)
+    link, motor = (int(model.jnt(name).dofadr[0]) for name in ("j2", "j2_motor"))
+    for field, symbol in (("dof_armature", "IA"), ("dof_damping", "FV"), ("dof_frictionloss", "FC")):
+        assert np.array_equal(arrays[field][:, motor], found.values(f"{symbol}2")) and not arrays[field][:, link].any()
+    held = -arrays["jnt_stiffness"] * arrays["qpos_spring"]
+    assert np.allclose(held[:, motor], found.values("OFF2")) and not held[:, link].any()
+    assert np.allclose(1 / arrays["tendon_stiffness"][:, 0], found.values("CJ2"))
+    assert np.array_equal(arrays["tendon_damping"][:, 0], found.values("DJ2"))
 
 
 def test_a_row_of_mjx_is_a_robot_where_the_centre_of_mass_is_in_the_joint_frame(tmp_path):

@@ -108,26 +108,25 @@ class _Fields:
     def set_springs(self) -> None:
         """Springs of joints, and constant efforts: by the rest of the joint's own spring, or by a distant soft one."""
         for j in range(self.robot.n_joints):
-            stiffness, offset, none = (
-                self.held.get(full_name("KS", j + 1)),
-                self._offset(j),
-                np.zeros(len(self.samples)),
-            )
+            stiffness, offset = self.held.get(full_name("KS", j + 1)), self._offset(j)
             if self.robot.joints[j].name in self.elastic:  # the spring acts on the link, the offset on the motor
-                self._set_spring(j, "KS", stiffness, none if stiffness is not None else None)
-                self._set_spring(j, "OFF", none if offset is not None else None, offset)
-            elif stiffness is not None or offset is not None:
-                self._set_spring(j, "KS", none if stiffness is None else stiffness, none if offset is None else offset)
+                self._set_spring(j, "KS", stiffness, None)
+                self._set_spring(j, "OFF", None, offset)
+            else:
+                self._set_spring(j, "KS", stiffness, offset)
 
     def _set_spring(self, j: int, symbol: str, stiffness: Array | None, offset: Array | None) -> None:
-        """Spring of the joint on which an effect acts: stiffness (q - rest) + offset, each of shape (robots,)."""
-        if stiffness is None or offset is None:
+        """Spring of the joint on which an effect acts: stiffness (q - rest) + offset, of shape (robots,) or none."""
+        if stiffness is None and offset is None:
             return
-        at, is_stiff = self._joint(j, symbol), stiffness > 0
-        rest = self.samples.robot().effect_constants(j, "KS")["rest"]
-        near = rest - offset / np.where(is_stiff, stiffness, 1.0)
-        self["jnt_stiffness"][:, int(at.id)] = np.where(is_stiff, stiffness, np.abs(offset) / FAR)
-        self["qpos_spring"][:, int(at.qposadr[0])] = np.where(is_stiff, near, np.copysign(FAR, -offset))
+        none, rest = np.zeros(len(self.samples)), 0.0
+        if stiffness is not None:
+            rest = self.samples.robot().effect_constants(j, "KS")["rest"]
+        k, off = none if stiffness is None else stiffness, none if offset is None else offset
+        at, is_stiff = self._joint(j, symbol), k > 0
+        near = rest - off / np.where(is_stiff, k, 1.0)
+        self["jnt_stiffness"][:, int(at.id)] = np.where(is_stiff, k, np.abs(off) / FAR)
+        self["qpos_spring"][:, int(at.qposadr[0])] = np.where(is_stiff, near, np.copysign(FAR, -off))
 
     def _offset(self, j: int) -> Array | None:
         """Constant effort (robots,) at a joint, with those of motors coupled to several joints; None if it has none."""
