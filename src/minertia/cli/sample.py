@@ -66,7 +66,7 @@ def _say(found: Samples) -> None:
 
     prior, drawn = found.prior, found.drawn
     if found.is_massless:
-        say(f"{found.model.nominal.name}: {plural(len(found), 'servo')}, without the load that they move")
+        say(f"{found.model.nominal.name}: {plural(len(found), 'servo')}, without a load")
         say(f"prior: rotor inertia and friction within {prior['joints']:g} of {prior['centre']} (as a logarithm)")
     else:
         say(f"{found.model.nominal.name}: {plural(len(found), 'robot')}, each physically consistent")
