@@ -20,7 +20,7 @@ from minertia.io import files
 from minertia.io.errors import MissingExtra
 from minertia.report.folders import write_identification
 from minertia.robot.files import read_robot, write_robot
-from minertia.simulation import rehearsal
+from minertia.simulation import export_files, rehearsal
 from tests import amount, inside
 from tests.arm import recorded_arm
 from tests.conftest import Run
@@ -347,6 +347,26 @@ def test_two_results_of_one_name(run: Run, tmp_path: Path) -> None:
         for text in ("first", "second"):
             files.write_file(out, text, force=True)
     assert "first" in out.read_text()
+
+
+def test_two_results_may_have_the_same_file(tmp_path: Path) -> None:
+    """As the actuators of a fit of commands, which `--export isaac-lab` writes as well."""
+    out = tmp_path / "isaac_lab.py"
+    with files.inputs_protected(once=True):
+        files.write_file(out, "same")
+        files.write_file(out, "same")
+        with pytest.raises(files.FileError, match="its own name"):
+            files.write_file(out, "other")
+
+
+def test_an_export_that_is_not_written_is_named_without_its_temporary_folder(tmp_path: Path, monkeypatch) -> None:
+    def refuse(model: Any, file: Path, force: bool) -> tuple[()]:
+        raise files.FileError(file.parent / "isaac_lab.py", "no space is left")
+
+    monkeypatch.setitem(export_files.WRITERS, "isaac-lab", refuse)
+    monkeypatch.setattr(export_files, "with_efforts", lambda model, what: model)
+    (note,) = export_files.write_exports(None, tmp_path, ["isaac-lab"])  # type: ignore[arg-type]
+    assert note.text == "not written: isaac_lab.py: no space is left"
 
 
 opened: list[str] | None = None

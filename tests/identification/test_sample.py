@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -17,7 +18,7 @@ from minertia.identification.posterior.draw import draw
 from minertia.identification.posterior.mixing import effective_size, split_rhat
 from minertia.identification.posterior.shown import LEVELS, residual_noise
 from minertia.identification.posterior.space import robot_space
-from minertia.identification.samples import Samples, read_samples
+from minertia.identification.samples import Samples, is_samples_file, read_samples
 from minertia.identification.sampling import sample_model
 from minertia.identification.signals.options import Evaluation
 from minertia.io.errors import InputError
@@ -184,6 +185,12 @@ def test_shares_of_the_prior_are_those_of_what_the_logs_show():
     assert share["FC1"] < 0.2 and share["FC2"] < 0.2
 
 
+def test_shares_of_the_prior_do_not_depend_on_the_number_of_robots():
+    model = case().result.model()
+    few, more = (sample_model(model, SampleOptions(n=n, seed=3)).prior_share for n in (1, 100))
+    assert np.array_equal(few, more) and np.abs(few - samples().prior_share).max() < 0.3
+
+
 def test_bands_hold_what_they_promise():
     found, own = samples(), case()
     clean = summary(predict_bands(found, [own.log(1, noise=0.0, duration=10.0)]))
@@ -194,6 +201,18 @@ def test_bands_hold_what_they_promise():
     assert [r["joint"] for r in noisy["values"]["per_joint"]] == ["j1", "j2"]
     half = summary(predict_bands(found, [own.log(1, duration=10.0)], level=0.5))
     assert 0.3 < half["prediction"]["covered"] < 0.7
+
+
+def test_bands_warn_of_positions_in_degrees():
+    """As `validate` with the model does: positions beyond the range of the fit, or of any joint."""
+    log = case().log(1, duration=10.0)
+    (bands,) = predict_bands(samples(), [log])
+    assert not any("degrees" in text for text in bands.remarks)
+    (bands,) = predict_bands(samples(), [replace(log, q=np.degrees(log.q))])
+    (checked,) = mi.validate(case().result.model(), replace(log, q=np.degrees(log.q)))
+    assert bands.remarks == checked.remarks == tuple(bands.to_dict()["remarks"])
+    assert any("check whether they are in degrees" in text for text in bands.remarks)
+    assert any("outside the range of the training logs: j1, j2" in text for text in bands.remarks)
 
 
 def test_conformal_factors_cover_held_out_residuals():
@@ -233,6 +252,38 @@ def test_samples_survive_their_file(tmp_path):
         assert len(arrays["residual_sd"]) == len(arrays["residual_correlation"]) == 2
 
 
+DAMAGES = {
+    "empty": lambda arrays: None,
+    "truncated": lambda arrays: None,
+    "objects": lambda arrays: arrays | {"x": arrays["x"].astype(object)},
+    "words": lambda arrays: arrays | {"x": np.full(arrays["x"].shape, "a")},
+    "a column short": lambda arrays: arrays | {"x": arrays["x"][:, :-1]},
+    "unknowns short": lambda arrays: arrays | {"unknowns": arrays["unknowns"][:, :-1]},
+    "flat": lambda arrays: arrays | {"x": arrays["x"][0]},
+    "no robots": lambda arrays: arrays | {"x": arrays["x"][:0]},
+    "not a number": lambda arrays: arrays | {"x": np.where(arrays["x"] == arrays["x"].max(), np.nan, arrays["x"])},
+    "without best": lambda arrays: {name: own for name, own in arrays.items() if name != "best"},
+    "without names": lambda arrays: {name: own for name, own in arrays.items() if name != "names"},
+    "other names": lambda arrays: arrays | {"names": np.array([f"a{k}" for k in range(len(arrays["names"]))])},
+    "prior": lambda arrays: arrays | {"prior": "[1"},
+    "format": lambda arrays: arrays | {"format": "one"},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files_of_samples_are_refused_in_a_sentence(tmp_path, damage):
+    file = tmp_path / "samples.npz"
+    changed = DAMAGES[damage](samples().arrays())
+    if changed is None:
+        content = samples().to_bytes()
+        file.write_bytes(content[: len(content) // 2 if damage == "truncated" else 0])
+    else:
+        np.savez_compressed(file, **changed)
+    with pytest.raises(InputError, match="not a complete file of samples; write it again with `minertia sample`"):
+        read_samples(tmp_path)
+    assert is_samples_file(file)
+
+
 def test_a_seed_draws_the_same_robots():
     model = case().result.model()
     one, two, other = (sample_model(model, SampleOptions(n=20, seed=seed)) for seed in (1, 1, 2))
@@ -240,8 +291,6 @@ def test_a_seed_draws_the_same_robots():
 
 
 def test_robots_without_masses_are_drawn_around_the_identified_ones():
-    from dataclasses import replace
-
     own = case()
     bare = replace(own.file, links=tuple(None for _ in own.file.joints), effects=tuple({} for _ in own.file.joints))
     found = mi.identify(mi.Campaign(bare, [own.log(0)], effects=["rotor", "viscous", "coulomb"])).sample(120)
@@ -251,8 +300,6 @@ def test_robots_without_masses_are_drawn_around_the_identified_ones():
 
 def test_joints_that_never_moved_are_left_to_the_prior():
     """Values in which the logs show nothing, or only sums, neither vanish nor become certain."""
-    from dataclasses import replace
-
     own = case()
     log = own.log(0)
     still = replace(log, q=np.column_stack([log.q[:, 0], np.zeros(len(log.q))]))
@@ -265,8 +312,6 @@ def test_joints_that_never_moved_are_left_to_the_prior():
 
 
 def _efforts(robot, log):
-    from dataclasses import replace
-
     rate = 1 / (log.t[1] - log.t[0])
     qd = np.gradient(log.q, 1 / rate, axis=0)
     tau = mi.inverse_dynamics(robot, log.q, qd, np.gradient(qd, 1 / rate, axis=0))

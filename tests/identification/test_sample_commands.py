@@ -14,7 +14,7 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.samples import Samples, read_samples
 from minertia.robot.inertia import impossible
-from minertia.simulation.sample_files import mjx_arrays
+from minertia.simulation.sample_mjx import mjx_arrays
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, recorded
 from tests.shared import SHARED, needs_shared
 

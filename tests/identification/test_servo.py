@@ -29,6 +29,7 @@ from minertia.identification.servo_runs import load_of, read_runs
 from minertia.io.errors import InputError, RecordingError
 from minertia.report.identification_tables import parameter_table
 from minertia.simulation.commanded_plant import validate_in_mujoco
+from minertia.simulation.sample_files import write_samples
 
 from .planted_servo import COUNT, NOISE, PENDULUM, PlantedServo, planted_run, written_runs
 
@@ -164,6 +165,10 @@ def test_a_servo_becomes_a_model_that_predicts_unseen_runs(tmp_path: Path, capsy
         validate_in_mujoco(out / "model.toml", unseen)
     samples = sample_model(out, SampleOptions(n=100))
     assert samples.servos()["kp"].mean() == pytest.approx(found["loop"]["kp"][0], rel=0.01)
+    notes = [note.text for note in write_samples(tmp_path / "samples", samples, ("isaac-lab",))]
+    assert samples.is_massless and not samples.prior["mended"] and "load is not part of a servo's model" in notes[0]
+    with np.load(tmp_path / "samples" / "events.npz") as arrays:
+        assert not arrays["mass"].size and not arrays["links"].size and arrays["kp"].shape == (100, 1)
     (bands,) = predict_bands(samples, [unseen])
     assert summary([bands])["prediction"]["covered"] > 0.85
 

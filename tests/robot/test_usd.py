@@ -391,3 +391,19 @@ def test_a_stage_whose_bodies_are_in_a_pointer(capfd) -> None:
     with pytest.raises(MinertiaError, match="no rigid bodies .91 bodies.*realman_WR75S_base.usd. .it is a Git LFS"):
         read_robot(ROBOTS / "usd" / "unresolved_realman" / "realman_WR75S.usd")
     assert capfd.readouterr().err == ""
+
+
+def test_a_prim_names_a_robot_of_a_stage_that_is_read_or_overridden(run, tmp_path: Path) -> None:
+    """The proof of a file without a template reads its only robot; without a stage, nothing is written."""
+    write_robot("puma560_physical", tmp_path / "one.usda")
+    write_robot("puma560_physical", tmp_path / "one.urdf")
+    text = (tmp_path / "one.usda").read_text()
+    name = text.partition('defaultPrim = "')[2].partition('"')[0]
+    moved = text.replace(f'Xform "{name}"', 'Xform "first"').replace(f'defaultPrim = "{name}"', 'defaultPrim = "first"')
+    (tmp_path / "world.usda").write_text(moved.replace(f"</{name}", "</first"))
+    code, _, err = run("convert", tmp_path / "world.usda", tmp_path / "two.usda", "--prim", "/first")
+    assert code == 0 and "differ from the robot's by" in err
+    code, _, err = run("convert", tmp_path / "one.urdf", tmp_path / "no.usda", "--prim", "/World/nope")
+    assert code == 2 and "--prim applies to USD stages only" in err and not (tmp_path / "no.usda").exists()
+    code, _, err = run("convert", tmp_path / "one.usda", tmp_path / "no.usda", "--prim", "/World/nope")
+    assert code == 2 and not (tmp_path / "no.usda").exists()

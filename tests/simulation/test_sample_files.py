@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-import ast
-import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.samples import Samples, read_samples
 from minertia.io.errors import InputError
 from minertia.robot.formats.mjcf.write import to_mjcf
-from minertia.simulation.sample_files import (
-    FORMATS,
-    check_samples,
-    held_robot,
-    held_values,
-    isaac_text,
-    mjx_arrays,
-    write_samples,
-)
+from minertia.simulation.sample_events import event_arrays, event_text
+from minertia.simulation.sample_files import FORMATS, check_samples, write_samples
+from minertia.simulation.sample_mjx import mjx_arrays
+from minertia.simulation.sample_values import held_robot, held_values
 from tests.identification.planted_posterior import planted
+from tests.identification.test_commands import recorded
+from tests.identification.test_sample_commands import PLANTED
+from tests.simulation.isaac_stub import Actuator, Asset, ImplicitActuator, event_of
+from tests.simulation.test_commanded_plant import GAINS, SPRUNG, WOUND, sprung_log
 
 
 @cache
 def samples() -> Samples:
     return next(planted("planar2r", 1)).samples(12)
+
+
+@cache
+def commanded() -> Samples:
+    """Robots with position servos."""
+    campaign = replace(PLANTED, command=Command(kp="?", kd="?", delay="?"), train=[recorded(PLANTED, seed=0)])
+    return mi.identify(campaign).sample(20)
+
+
+def coupled() -> Samples:
+    """Robots with a motor that moves both joints, offsets, and a spring at the first joint."""
+    file = replace(samples().model.nominal, coupling=((1.0, 0.0), (0.5, 1.0)), motor_effects=({}, {"IAM": 0.1}))
+    terms = ["rotor", "viscous", "coulomb", "offset", {"kind": "spring", "joints": [1], "rest": 0.3}]
+    motion = next(planted("planar2r", 1)).log(0)
+    return mi.identify(mi.Campaign(file, [motion], effects=terms)).sample(12)
 
 
 def efforts(model, q, qd, qdd):
@@ -57,6 +71,64 @@ def test_mjx_arrays_are_the_robots_of_the_samples():
         assert np.allclose(arrays["dof_frictionloss"][k], samples().at_joints("FC")[k])
         model.dof_frictionloss[:] = 0.0
         assert np.allclose(efforts(model, q, qd, qdd), mi.inverse_dynamics(bare, q, qd, qdd), atol=1e-8)
+
+
+def test_offsets_springs_and_motors_of_mjx_are_those_of_each_robot():
+    """Coupled motors as tendons, constant efforts and joint springs as springs, as in our own dynamics."""
+    mujoco = pytest.importorskip("mujoco")
+    found = coupled()
+    text, arrays = mjx_arrays(found)
+    held, model = held_values(found, "mjcf"), mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS
+    rng, friction = np.random.default_rng(0), ("FC1", "FC2", "FCM2")
+    assert {"jnt_stiffness", "qpos_spring", "tendon_armature", "tendon_damping"} <= set(arrays)
+    for k in (0, 7):
+        for name, values in arrays.items():
+            getattr(model, name)[:] = values[k]
+        robot = held_robot(found, k, held)
+        assert all(robot.effect_values[name] != 0 for name in ("OFF1", "OFFM2", "KS1", "IAM2", *friction))
+        q, qd, qdd = rng.normal(size=(3, 2))
+        ours = mi.inverse_dynamics(robot.without_effects(list(friction)), q, qd, qdd)
+        assert np.allclose(efforts(model, q, qd, qdd), ours, atol=1e-6)
+        assert np.allclose(arrays["tendon_frictionloss"][k], robot.effect_values["FCM2"])
+
+
+def test_mjx_has_motors_and_springs_of_elastic_joints_of_each_robot():
+    """Effects of an elastic joint act on its motor; its spring is a tendon."""
+    mujoco = pytest.importorskip("mujoco")
+    springs = ElasticJoints(joints=(2,), stiffness=600.0, damping=1.0, encoder="both")
+    campaign = replace(SPRUNG, elastic=springs, command=Command(**GAINS, delay=0.0, step=5e-4))
+    found = mi.identify(replace(campaign, train=(sprung_log(campaign, WOUND, seconds=2.0, seed=0),))).sample(8)
+    text, arrays = mjx_arrays(found)
+    model = mujoco.MjModel.from_xml_string(text)
+    link, motor = (int(model.jnt(name).dofadr[0]) for name in ("j2", "j2_motor"))
+    for field, symbol in (("dof_armature", "IA"), ("dof_damping", "FV"), ("dof_frictionloss", "FC")):
+        assert np.array_equal(arrays[field][:, motor], found.values(f"{symbol}2")) and not arrays[field][:, link].any()
+    held = -arrays["jnt_stiffness"] * arrays["qpos_spring"]
+    assert np.allclose(held[:, motor], found.values("OFF2")) and not held[:, link].any()
+    assert np.allclose(1 / arrays["tendon_stiffness"][:, 0], found.values("CJ2"))
+    assert np.array_equal(arrays["tendon_damping"][:, 0], found.values("DJ2"))
+
+
+def test_a_row_of_mjx_is_a_robot_where_the_centre_of_mass_is_in_the_joint_frame(tmp_path):
+    """MuJoCo leaves out the place and axes of an inertia whose frame is that of the body when it is compiled."""
+    mujoco = pytest.importorskip("mujoco")
+    joint = '<joint name="j" type="slide" axis="0 0 1" armature="0.1" damping="0.5"/>'
+    body = f'<body name="a">{joint}<inertial pos="0 0 0" mass="1.5" diaginertia="0.01 0.02 0.03"/></body>'
+    (tmp_path / "cart.xml").write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+    file = mi.read_robot(tmp_path / "cart.xml")
+    t = np.arange(0.0, 10.0, 0.01)
+    q, qd, qdd = (np.sin(3 * t + k * np.pi / 2)[:, None] * 3.0**k for k in range(3))
+    tau = mi.inverse_dynamics(file, q, qd, qdd) + 0.1 * np.random.default_rng(0).normal(size=q.shape)
+    found = mi.identify(mi.Campaign(file, [mi.Recording(t=t, q=q, tau=tau)], effects=["rotor", "viscous"])).sample(5)
+    text, arrays = mjx_arrays(found)
+    model = mujoco.MjModel.from_xml_string(text)
+    assert not model.body_sameframe[-1] and not model.body_simple[-1]
+    for name, values in arrays.items():
+        getattr(model, name)[:] = values[3]
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    robot = held_robot(found, 3, held_values(found, "mjcf"))
+    assert np.allclose(efforts(model, [0.1], [0.2], [3.0]), mi.inverse_dynamics(robot, [0.1], [0.2], [3.0]), atol=1e-9)
 
 
 def test_arrays_are_in_the_frames_of_the_robot_file(tmp_path):
@@ -94,12 +166,74 @@ def test_stages_are_the_robots_of_the_samples(tmp_path):
         assert np.allclose(ours, mi.inverse_dynamics(robot, q, qd, qdd), atol=1e-6 * np.abs(ours).max())
 
 
-def test_the_isaac_lab_event_reads_what_the_file_has(tmp_path):
-    text = isaac_text(samples())
-    ast.parse(text)
-    keys = set(re.findall(r'SAMPLES\["(\w+)"\]|drawn\("(\w+)"', text))
-    named = {key for pair in keys for key in pair if key} - {"kp", "kd"}  # these are of fits of commands
-    assert named <= set(samples().arrays()) and {"mass", "com", "inertia", "armature"} <= named
+@cache
+def smooth() -> Samples:
+    """Robots with smooth Coulomb friction, which no simulator's file holds."""
+    case = next(planted("planar2r", 1))
+    campaign = mi.Campaign(case.file, [case.log(0)], effects=["rotor", "viscous", "smooth_coulomb", "offset"])
+    return mi.identify(campaign).sample(200)
+
+
+@pytest.mark.parametrize("target", ["mjcf", "usd", "urdf", "isaac-lab"])
+def test_stand_in_friction_scatters_as_the_friction_that_it_replaces(target):
+    found, held = smooth(), held_values(smooth(), target)
+    for j, speed in enumerate(found.model.evidence["reach"]["speed"], 1):
+        own = found.values(f"FCT{j}") + found.values(f"FV{j}") * speed / 2
+        instead = held[f"FC{j}"] + held[f"FV{j}"] * speed / 2
+        assert instead.mean() == pytest.approx(own.mean(), rel=0.1)
+        assert instead.std() / instead.mean() == pytest.approx(own.std() / own.mean(), rel=0.02)
+        assert np.corrcoef(own, instead)[0, 1] > 0.99 and np.all(held[f"FC{j}"] >= 0)
+        assert held[f"FV{j}"].std() == pytest.approx(found.values(f"FV{j}").std(), rel=0.3)
+
+
+def test_the_isaac_lab_event_sets_the_robots_of_the_samples(tmp_path):
+    """Environment k gets row k: masses, rotor inertia and the friction that stands in for smooth Coulomb friction."""
+    found, asset = smooth(), Asset(["base", "l2", "l1"], ["j2", "j1"], environments=300)
+    write_samples(tmp_path / "out", found, ("isaac-lab",))
+    links = event_arrays(found)["links"].tolist()
+    asset.body_names = ["base", *links[::-1]]
+    event_of(tmp_path / "out")(asset)
+    rows, held = np.arange(300) % 200, held_values(found, "isaac-lab")
+    for k, link in enumerate(links):
+        body = asset.body_names.index(link)
+        assert np.allclose(asset.masses[:, body], found.bodies[0][rows, k])
+        assert np.allclose(asset.coms[:, body, :3], found.bodies[1][rows, k], atol=1e-6)
+    joints = [joint.name for joint in found.model.nominal.joints]
+    for j, joint in enumerate(joints, 1):
+        at = asset.joint_names.index(joint)
+        assert np.allclose(asset.sim["armature"][:, at], found.values(f"IA{j}")[rows])
+        assert np.allclose(asset.sim["friction"][:, at], held[f"FC{j}"][rows]) and held[f"FC{j}"].min() > 0
+        assert np.allclose(asset.sim["viscous"][:, at], held[f"FV{j}"][rows])
+    assert "offsets are not set here" in event_text(found)
+
+
+@pytest.mark.parametrize("kind", [Actuator, ImplicitActuator])
+def test_gains_of_explicit_actuators_are_not_those_of_the_simulator(tmp_path, kind):
+    """Isaac Lab computes the efforts of a DelayedPDActuator: gains in the simulator would act a second time."""
+    found = commanded()
+    write_samples(tmp_path / "out", found, ("isaac-lab",))
+    joints = [joint.name for joint in found.model.nominal.joints]
+    asset = Asset([], joints, environments=4)
+    asset.actuators = {"joints": kind(joints[::-1], 4)}
+    event_of(tmp_path / "out")(asset)
+    kp, kd = (found.servos()[key][:4] for key in ("kp", "kd"))
+    own = asset.actuators["joints"]
+    assert np.allclose(own.stiffness, kp[:, ::-1]) and np.allclose(own.damping, kd[:, ::-1])
+    is_implicit = kind is ImplicitActuator
+    assert np.allclose(asset.sim["stiffness"], kp if is_implicit else 0.0)
+    assert np.allclose(asset.sim["damping"], kd if is_implicit else 0.0)
+    assert "the delay is not set here" in event_text(found)
+
+
+def test_links_without_mass_are_not_in_the_event():
+    """As of a servo, whose load is not part of its model."""
+    found = replace(smooth(), x=smooth().x.copy())
+    for name in found.names:
+        if name.startswith(("XX", "XY", "XZ", "YY", "YZ", "ZZ", "M")) and name.endswith("2"):
+            found.x[:, found.names.index(name)] = 0.0
+    arrays = event_arrays(found)
+    assert arrays["mass"].shape == (200, 1) and arrays["links"].tolist() == [found.arrays()["links"][0]]
+    assert np.all(mjx_arrays(found)[1]["body_mass"][:, -2:] > 0)
 
 
 def test_a_file_for_each_of_very_many_robots_is_refused(tmp_path):

@@ -231,6 +231,12 @@ def convert(
     from minertia.robot.files import write_robot
     from minertia.robot.targets import STAGES, target_of
 
+    stages = [file for file in (source, template) if file is not None and Path(file).suffix.lower() in STAGES]
+    if how.prim and not stages:
+        raise InputError(
+            f"--prim applies to USD stages only, but '{source}' has another file name extension"
+            + ("" if template is None else f", and so has '{template}'")
+        )
     if programs.export:
         _convert_for(source, target, programs.export, force=force, as_json=as_json, is_plain=template is None)
         return
@@ -240,7 +246,8 @@ def convert(
     notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force, prim=how.prim))
     is_changed = bool(without) or replace(how, prim="") != RobotOptions()
     exports, told = ([], ()) if kind is None or is_changed else _exported(source, target)
-    proof, proved = _proof(robot, target, how.prim) if is_stage else (None, ())
+    there = "" if template is None else how.prim  # a file without a template has no other robot
+    proof, proved = _proof(robot, target, there) if is_stage else (None, ())
     notes = (*notes, *told, *proved)
     if as_json:
         data = {"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)}
@@ -281,7 +288,7 @@ def _convert_for(
 
 def _proof(robot: Robot, target: Path, prim: str) -> tuple[dict[str, Any] | None, tuple[Note, ...]]:
     """Difference between the efforts of a written USD file and those of the robot, as data and as a note."""
-    from minertia.io.errors import MissingExtra
+    from minertia.io.errors import MinertiaError, MissingExtra
     from minertia.robot.robot import Note
     from minertia.simulation.proof import prove
 
@@ -289,6 +296,8 @@ def _proof(robot: Robot, target: Path, prim: str) -> tuple[dict[str, Any] | None
         proof = prove(robot, target, prim)
     except MissingExtra as err:
         return None, (Note("info", target.name, f"not read back: {err}"),)
+    except MinertiaError as err:
+        return None, (Note("error", target.name, f"the written file cannot be read back: {err}"),)
     text = (
         f"efforts computed from the file differ from the robot's by {proof.read_back:.1g} of the largest effort, and "
         f"by {proof.single:.1g} in a program that reads 32-bit attributes only"

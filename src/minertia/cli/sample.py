@@ -65,11 +65,15 @@ def _say(found: Samples) -> None:
     from minertia.report.tables import Table
 
     prior, drawn = found.prior, found.drawn
-    say(f"{found.model.nominal.name}: {plural(len(found), 'robot')}, each physically consistent")
-    say(
-        f"prior: links within {prior['links']:g} of {prior['centre']} (as a logarithm), rotor inertia and friction "
-        f"within {prior['joints']:g}"
-    )
+    if found.is_massless:
+        say(f"{found.model.nominal.name}: {plural(len(found), 'servo')}, without a load")
+        say(f"prior: rotor inertia and friction within {prior['joints']:g} of {prior['centre']} (as a logarithm)")
+    else:
+        say(f"{found.model.nominal.name}: {plural(len(found), 'robot')}, each physically consistent")
+        say(
+            f"prior: links within {prior['links']:g} of {prior['centre']} (as a logarithm), rotor inertia and "
+            f"friction within {prior['joints']:g}"
+        )
     if prior["mended"]:
         say(f"no body has the inertia that the file gives for {', '.join(prior['mended'])}: the nearest one was taken")
     if prior["distance"] > FAR:
@@ -161,3 +165,6 @@ def _show_bands(
     fell = sum(log.fell_over for log in found)
     if fell:
         say(f"{fell} of {sum(log.draws for log in found)} simulations diverged and were left out")
+    for log in found:
+        for remark in log.remarks:
+            say(f"- {log.log}: {remark}")

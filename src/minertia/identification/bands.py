@@ -41,7 +41,7 @@ class LogBands:
     """Both bands of a log: times t [s], measured outputs (N, outputs), and the bands by name.
 
     draws: number of posterior samples that were simulated; fell_over: number of these simulations that
-    diverged.
+    diverged.  remarks: warnings on the log, such as positions in degrees or beyond those of the fit.
     """
 
     log: str
@@ -51,10 +51,12 @@ class LogBands:
     bands: dict[str, Band]
     draws: int
     fell_over: int
+    remarks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return coverage and width as plain data."""
-        return {"log": self.log, "draws": self.draws, "fell_over": self.fell_over, "bands": summary([self])}
+        found = {"log": self.log, "draws": self.draws, "fell_over": self.fell_over, "bands": summary([self])}
+        return found | ({"remarks": list(self.remarks)} if self.remarks else {})
 
 
 def summary(logs: Sequence[LogBands]) -> dict[str, Any]:
@@ -112,4 +114,5 @@ def _bands(samples: Samples, drawn: DrawnOutputs, level: float) -> LogBands:
         deviation = np.sqrt(own.var(axis=0) + samples.noise.deviation**2)
         half = deviation * samples.noise.half_widths(level)
         bands["prediction"] = Band(drawn.best - half, drawn.best + half)
-    return LogBands(drawn.log, drawn.outputs, drawn.t, drawn.measured, bands, len(finite), int(np.sum(~finite)))
+    fell = int(np.sum(~finite))
+    return LogBands(drawn.log, drawn.outputs, drawn.t, drawn.measured, bands, len(finite), fell, drawn.remarks)

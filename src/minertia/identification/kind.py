@@ -120,7 +120,7 @@ class DrawnOutputs:
     """Outputs of one log, measured (N, outputs) at times t [s], and predicted for posterior samples.
 
     predicted (draws, N, outputs): prediction for each sample of the unknowns.  best: prediction for the most
-    probable values.  NaN where a simulation diverged.
+    probable values.  NaN where a simulation diverged.  remarks: warnings on the log.
     """
 
     log: str
@@ -129,6 +129,7 @@ class DrawnOutputs:
     measured: Array
     best: Array
     predicted: Array
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,8 @@ from minertia.robot.robot import Robot
 FORMAT = 1
 FILE = "samples.npz"
 SIX = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # entries of an inertia matrix
+OWN = {"x", "unknowns", "model"}  # arrays of a file of samples
+UNREADABLE = (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error)  # of NumPy, for damaged files
 AT_JOINTS = {"armature": "IA", "damping": "FV", "frictionloss": "FC"}
 
 
@@ -66,6 +69,20 @@ class Samples:
         return (
             f"<Samples of '{clipped(self.model.nominal.name, 40)}': {plural(len(self.x), 'robot')} with "
             f"{plural(len(self.names), 'value')}, {by_prior} of them mostly from the prior>"
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all arrays have one column for each parameter of the model, and finite numbers only."""
+        count, standard = len(self.names), self.model.linear.standard
+        shapes = (self.x.shape[1:], self.best.shape, self.prior_share.shape, self.unknowns.shape[1:])
+        numbers = (self.x, self.best, self.prior_share, self.unknowns)
+        return (
+            self.x.ndim == self.unknowns.ndim == 2
+            and len(self.x) > 0
+            and shapes == ((count,),) * 4
+            and self.names[: len(standard)] == standard
+            and all(bool(np.isfinite(own).all()) for own in numbers)
         )
 
     def values(self, name: str) -> Array:
@@ -167,6 +184,16 @@ class Samples:
             "residual": noise,
         }
 
+    @property
+    def is_massless(self) -> bool:
+        """Whether no link has mass, as of a servo, whose load is not part of its model."""
+        return not np.any(self.tens[:, :, 9] > 0)
+
+    @property
+    def servo_names(self) -> tuple[str, ...]:
+        """Names of the joints with position servos; empty for models fitted to efforts."""
+        return tuple(self.model.evidence.get("loop", {}).get("joints", ()))
+
     def servos(self) -> dict[str, Array]:
         """Gains kp, kd (N, joints) and delay (N,) [s] of position servos; empty for models fitted to efforts."""
         loop = self.model.evidence.get("loop")
@@ -211,15 +238,15 @@ def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def is_samples_file(path: str | Path) -> bool:
-    """Whether a path is a file of samples, or a folder that contains one."""
+    """Whether a path is a file of samples, complete or damaged, or a folder that contains one."""
     file = samples_file(path)
     if file.suffix.lower() != ".npz" or not is_file(file):
         return False
     try:
-        with np.load(file, allow_pickle=False) as found:
-            return {"x", "unknowns", "model"} <= set(found.files)
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return False
+        with open(file, "rb") as raw, np.load(raw, allow_pickle=False) as found:
+            return OWN & set(found.files) != set()
+    except UNREADABLE:
+        return file.name == FILE
 
 
 def samples_file(path: str | Path) -> Path:
@@ -232,14 +259,25 @@ def read_samples(path: str | Path) -> Samples:
     file = samples_file(path)
     if not is_samples_file(file):
         raise InputError(f"{file} contains no samples; `minertia sample RESULT --out DIR` writes {FILE}")
-    with np.load(file, allow_pickle=False) as found:
+    try:
+        with open(file, "rb") as raw, np.load(raw, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
         if int(found["format"]) != FORMAT:
             raise InputError(f"{file} has format {int(found['format'])}; this program reads {FORMAT}")
-        model = with_efforts(parse_model(str(found["model"]), file), "samples")
-        x, best, share, unknowns = (np.array(found[key], float) for key in ("x", "best", "prior_share", "unknowns"))
-        prior, drawn = (json_document(str(found[key])) for key in ("prior", "drawn"))
-        names = tuple(found["names"].tolist())
-        return Samples(model, names, x, best, share, unknowns, prior, drawn, noise_of(model))
+        samples = _samples_of(found, file)
+    except (*UNREADABLE, KeyError, TypeError):
+        samples = None
+    if samples is None or not samples.is_complete:
+        raise InputError(f"{file} is not a complete file of samples; write it again with `minertia sample`")
+    return samples
+
+
+def _samples_of(found: Mapping[str, Any], file: Path) -> Samples:
+    """Samples of the arrays of a file."""
+    model = with_efforts(parse_model(str(found["model"]), file), "samples")
+    x, best, share, unknowns = (np.array(found[key], float) for key in ("x", "best", "prior_share", "unknowns"))
+    prior, drawn = (json_document(str(found[key])) for key in ("prior", "drawn"))
+    return Samples(model, tuple(found["names"].tolist()), x, best, share, unknowns, prior, drawn, noise_of(model))
 
 
 def noise_of(model: IdentifiedModel) -> ResidualNoise | None:

@@ -38,7 +38,7 @@ def sample_model(model: Model | str | Path, options: SampleOptions | None = None
         space.names,
         x,
         space.values(found.best[None])[0],
-        _prior_share(posterior, x, asked.seed),
+        _prior_share(posterior, space.values(found.states), asked.seed),
         posterior.unknowns,
         _prior(posterior, found.best, asked),
         {"seed": asked.seed, **found.quality()},

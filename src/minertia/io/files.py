@@ -155,7 +155,7 @@ def check_file(
             folder = target.parent if os.path.islink(path) else Path(path).parent
             raise FileError(path, f"the file cannot be written: the folder '{folder}' does not exist; create it first")
         if target.is_file():
-            _refuse_input(path, target, inputs)
+            _refuse_input(path, target, inputs, same)
             if not (force or (same is not None and _holds(target, same)) or is_ours(target)):
                 raise _taken(path)
 
@@ -298,8 +298,11 @@ def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
 # ---------------------------------------------------------------------- refusals
 
 
-def _refuse_input(path: AnyPath, target: Path, inputs: Iterable[AnyPath]) -> None:
+def _refuse_input(path: AnyPath, target: Path, inputs: Iterable[AnyPath], same: bytes | None = None) -> None:
+    """Raise an error for an input, and for another result of this command; same: content that may be written twice."""
     if any(str(target) in (command.written or ()) for command in _commands):
+        if same is not None and _holds(target, same):
+            return
         raise FileError(
             path, "this command has already written another result with this name; give each result its own name"
         )

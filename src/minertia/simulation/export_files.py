@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -49,7 +50,8 @@ def write_exports(model: Model, folder: Path, names: Sequence[str]) -> tuple[Not
         try:
             found += write_export(model, file, name)
         except MinertiaError as err:
-            found.append(Note("warning", file.name, f"not written: {err}"))
+            reason = str(err).replace(f"{folder}{os.sep}", "")  # which is moved to the result later
+            found.append(Note("warning", file.name, f"not written: {reason}"))
     return tuple(found)
 
 

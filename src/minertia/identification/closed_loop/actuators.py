@@ -81,6 +81,11 @@ def rate_name(joint: str) -> str:
     return f"{joint}_rate"
 
 
+def spring_name(joint: str) -> str:
+    """Name of the tendon between motor and link of an elastic joint in an MJCF."""
+    return f"{joint}_spring"
+
+
 def damps_apart(loop: dict[str, Any]) -> bool:
     """Whether damping is a separate actuator: it acts on the velocity error, or is not limited."""
     return bool(loop["velocity_reference"] or loop["law"] in BY_VOLTAGE)
@@ -131,7 +136,7 @@ def _springs(elastic: dict[str, Any]) -> list[str]:
     for k, joint in enumerate(elastic.get("joints", ())):
         given = f'stiffness="{elastic["stiffness"][k]:.9g}" damping="{elastic["damping"][k]:.9g}"'
         lines += [
-            f'    <fixed name={quoted(f"{joint}_spring")} springlength="0" {given}>',
+            f'    <fixed name={quoted(spring_name(joint))} springlength="0" {given}>',
             f'      <joint joint={quoted(motor_name(joint))} coef="1"/>',
             f'      <joint joint={quoted(joint)} coef="-1"/>',
             "    </fixed>",

@@ -22,7 +22,7 @@ from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise, Sh
 from minertia.identification.problem.solve import solution
 from minertia.identification.problem.terms import at_joints
 from minertia.identification.problem.triangles import triangle, without_each
-from minertia.identification.remembered import campaign_like
+from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
@@ -140,4 +140,5 @@ def drawn_positions(
         nothing = np.full(one.q.shape, np.nan)
         q = np.array([(nothing if motion is None else motion.q)[one.rows] for motion in motions])
         t = one.period * np.arange(len(one.q))[one.rows]
-        yield DrawnOutputs(log.name, servos.output_names, np.asarray(t, float), one.q[one.rows], q[0], q[1:])
+        told = fitted_before(model, log.name)
+        yield DrawnOutputs(log.name, servos.output_names, np.asarray(t, float), one.q[one.rows], q[0], q[1:], told)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.campaigns.prepared import EffortLog
@@ -41,15 +43,25 @@ def drawn_efforts(
         block = next(iter(log.judged))
         measured, predicted = predictions_of_values(model.linear, log, block, values)
         t = block.t if block.instants is None else block.instants
-        yield DrawnOutputs(log.name, model.linear.row_names, t, measured, predicted[0], predicted[1:])
+        size = float(np.linalg.norm(measured))
+        relative = float(np.linalg.norm(measured - predicted[0])) / size if size else float("inf")
+        told = _remarks(model, log, relative)
+        yield DrawnOutputs(log.name, model.linear.row_names, t, measured, predicted[0], predicted[1:], told)
 
 
 def _validated(model: IdentifiedModel, log: EffortLog) -> Residuals:
     residuals = residuals_on(model.linear, model.beta, log)[0]
-    told = fitted_before(model, log.name)
+    return replace(residuals, remarks=_remarks(model, log, residuals.relative))
+
+
+def _remarks(model: IdentifiedModel, log: EffortLog, relative: float) -> tuple[str, ...]:
+    """Warnings on a log: errors of its audit, such as positions in degrees, and motion beyond that of the fit.
+
+    relative: residual of the model on the log, over the effort.
+    """
+    told = tuple(f"{f.channel}: {f.text}" if f.channel else f.text for f in log.findings if f.level == "error")
+    told += fitted_before(model, log.name)
     if "reach" in model.evidence:
         reach, training = Reach.from_dict(model.evidence["reach"]), float(model.evidence["training"]["relative"])
-        told += remarks(
-            model.linear, model.beta, model.covariance, reach, training, log.judged, seen=residuals.relative
-        )
-    return replace(residuals, remarks=told)
+        told += remarks(model.linear, model.beta, model.covariance, reach, training, log.judged, seen=relative)
+    return told

@@ -34,7 +34,7 @@ LEAST_EFFECTIVE = 0.25  # effective sample size over the number of draws, of the
 
 @dataclass(frozen=True)
 class PosteriorDraws:
-    """Draws z (N, coordinates) from a posterior; best: maximum of the density.
+    """Draws z (N, coordinates) from a posterior; best: maximum of the density; states: those of all chains, at least N.
 
     accepted: fraction of steps that the Metropolis test accepted.  effective: effective sample size over the number of
     draws, at most 1, and rhat: split R-hat, each of the value that mixes worst; slowest: its name.  unsolved: fraction
@@ -43,6 +43,7 @@ class PosteriorDraws:
 
     z: Array
     best: Array
+    states: Array
     accepted: float
     effective: float
     rhat: float
@@ -80,7 +81,7 @@ def draw(density: Density, count: int, seed: int, tell: Callable[[str], None] = 
         )
     z = states.reshape(-1, states.shape[2])
     chosen = np.linspace(0, len(z) - 1, count).round().astype(int)
-    return PosteriorDraws(z[chosen], best, chains.accepted, effective, rhat, slowest, chains.unsolved)
+    return PosteriorDraws(z[chosen], best, z, chains.accepted, effective, rhat, slowest, chains.unsolved)
 
 
 def _refuse_unsolved(share: float) -> None:

@@ -76,7 +76,7 @@ def posterior_of(
     rows, values = shown.whitened()
     more, exact = _exact(linear, bodies, space, fixed)
     density = Density(space, np.concatenate([rows @ unknowns, more]), np.append(values, exact))
-    return Posterior(density, unknowns, FILE if has_file else FIT, _mended(linear, bodies))
+    return Posterior(density, unknowns, FILE if has_file else FIT, () if shown.keeps_links else _mended(linear, bodies))
 
 
 def _beyond(linear: LinearModel, shown: Shown) -> dict[str, float]:
