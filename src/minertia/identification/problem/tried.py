@@ -25,8 +25,8 @@ class Tried:
 
     @property
     def percent(self) -> str:
-        """Gain [%] as text."""
-        return f"{100 * self.gain:.2g} %" if np.isfinite(self.gain) else ""
+        """Gain [%] as text; below 0.005 % it is 0."""
+        return f"{round(100 * self.gain, 2) + 0.0:.2g} %" if np.isfinite(self.gain) else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the option as a dict of plain data, for JSON."""
