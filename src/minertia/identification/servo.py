@@ -87,7 +87,7 @@ def identify_loads(result: Identification, folder: str | Path) -> list[dict[str,
     command = fit.model.command
     assert command.error_gain is not None  # of every servo
     options = ServoOptions(error_gain=command.error_gain, duty_limit=command.duty_limit)
-    problem = CommandProblem.build(servo_campaign(runs, [], options, result.problem.campaign.columns), silent)
+    problem = CommandProblem.build(servo_campaign(runs, [], options, result.problem.campaign.map), silent)
     found = []
     for key in dict.fromkeys((run.inertia, run.moment) for run in runs):
         own = [k for k, run in enumerate(runs) if (run.inertia, run.moment) == key]

@@ -232,8 +232,8 @@ def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:
     u = whole.channels.get("command")
     if u is None:
         raise RecordingError(
-            "the log has neither efforts nor commands; name the columns of either (effort, or command) in [columns], of the "
-            "campaign or of a file given with --columns",
+            "the log has neither efforts nor commands; name the columns of either (effort, or command) in [columns], "
+            "of the campaign or of a file given with --columns",
             file=name,
         )
     if not (np.isfinite(u).all() and np.isfinite(whole.q).all()):
