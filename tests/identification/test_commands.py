@@ -364,3 +364,18 @@ def test_a_load_as_reference_is_refused_where_it_fixes_nothing() -> None:
     robot = ARM.with_parameters(BODIES)
     with pytest.raises(MinertiaError, match='links = "physical"'):
         minertia.identify(replace(campaign, robot=robot, links="robot", train=(Log(log, load=Load(1.0)),)))
+
+
+def test_what_is_left_open_is_listed_with_all_that_was_tried() -> None:
+    """Gains, offsets and effects that nobody gave: each option with its gain, or why it was not fitted."""
+    robot = ARM.with_parameters(BODIES)
+    log = recorded(Campaign(robot, command=Command(**GAINS, delay=0.0075)), rate=100.0)
+    result = minertia.identify(Campaign(robot, train=(log,), command=Command(delay=0.0075)))
+    choices = result.to_dict()["choices"]
+    assert [(c["choice"], c["option"].split(" at ")[0]) for c in choices] == [
+        ("gains and offsets", "one kp for all servos"), ("gains and offsets", "no offsets"), ("ground contact", "j2"),
+        ("effects", "position_coulomb"), ("effects", "load_coulomb"),
+    ]  # fmt: skip
+    assert all(c["selected"] or c["reason"] for c in choices)
+    section = result.problem.sections(result.estimate)[-1]
+    assert section.title == "Automatic choices" and section.is_detail and len(section.rows) == len(choices)
