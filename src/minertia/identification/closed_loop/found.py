@@ -16,6 +16,10 @@ from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 
 Array = NDArray[np.float64]
+EARLY = (
+    "no servo acts on commands that were not sent yet: positions were read after the command of their row was sent "
+    '(set command_when = "after" in [columns]), or stamps of commands are late'
+)
 
 
 @dataclass(frozen=True)
