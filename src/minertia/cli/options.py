@@ -130,8 +130,8 @@ def declared(one: Option, default: Any = REQUIRED) -> Any:
 def _number(one: Option, text: str) -> Any:
     """Parse the number of an option, or raise an error with what it allows."""
     found = one.of_text(text)
-    if isinstance(found, str):
-        raise InputError(f"--{one.command} must be {one.must}, not {shown(found)}")
+    if isinstance(found, str | list):
+        raise InputError(f"--{one.command} must be {one.must}, not {shown(text)}")
     return found
 
 
