@@ -214,7 +214,7 @@ def test_a_negative_delay_says_what_to_set() -> None:
     asked = Campaign(robot, train=(late,), command=Command(**GAINS), effects=("rotor", "viscous", "coulomb"))
     result = minertia.identify(asked)
     (told,) = [reason for reason in result.verdict.reasons if "the fitted delay is" in reason]
-    assert "is -10 +- " in told and 'command_when = "after"' in told
+    assert "is -10 +- " in told and "command_when in [columns]" in told
     assert "the command acts 10 ms before its row" in result.problem.sections(result.estimate)[1].sentences[0]
 
 

@@ -74,7 +74,7 @@ def test_actuators_hold_what_was_identified(found: Identification) -> None:
 def test_a_negative_delay_is_told_and_reaches_no_simulator(found: Identification) -> None:
     early = _with_loop(found.model(), delay=-0.02)
     for text in (to_isaac_lab(early), to_position_mjcf(early)):
-        assert "the fitted delay is -20 ms and was left out" in text and 'command_when = "after"' in text
+        assert "the fitted delay is -20 ms and was left out" in text and "command_when in [columns]" in text
     assert "min_delay" not in to_isaac_lab(early)
     assert [one.delay for one in newton_actuators(early, early.robot)] == [0.0, 0.0]
 

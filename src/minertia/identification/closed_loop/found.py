@@ -17,8 +17,8 @@ from minertia.identification.problem.solve import inverse
 
 Array = NDArray[np.float64]
 EARLY = (
-    "no servo acts on commands that were not sent yet: positions were read after the command of their row was sent "
-    '(set command_when = "after" in [columns]), or stamps of commands are late'
+    'no servo acts on commands that were not sent yet: set command_when in [columns] to "after" if positions were '
+    'read after the command of their row was sent, else to "before", with which a delay is not negative'
 )
 
 

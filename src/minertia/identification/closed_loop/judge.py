@@ -231,9 +231,9 @@ def _scale(fit: LoopFit, name: str) -> str:
 
 
 def _early(fit: LoopFit) -> list[str]:
-    """Warning on a delay that is surely negative: the rows of positions and commands are not as assumed."""
+    """Warning on a negative delay: the rows of positions and commands may not be as assumed."""
     delay = next((p for p in loop_parameters(fit) if p.name == "delay"), None)
-    if delay is None or delay.interval[1] >= 0:
+    if delay is None or delay.value >= 0:
         return []
     return [
         f"the fitted delay is {1e3 * delay.value:.3g} +- {1e3 * delay.deviation:.2g} ms; {EARLY}; simulators get none"
