@@ -211,6 +211,12 @@ def newton_actuators(model: IdentifiedModel, robot: Robot, step: float = ISAAC_S
     return [NewtonActuator(name, -offsets[name], kp, kd, limit, delay, step) for name, kp, kd, limit in rows]
 
 
+def newton_notes(model: IdentifiedModel) -> tuple[str, ...]:
+    """Messages on the actuators for Newton: on a negative delay."""
+    early = early_delay(model.evidence[LOOP]) if LOOP in model.evidence else ""
+    return (early,) if early else ()
+
+
 def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
     """Python text for Isaac Lab with the actuator configuration; step: of its physics [s].
 
