@@ -167,6 +167,22 @@ def test_odd_masses(refused, arm, mass, said):
     assert said in refused(*args)
 
 
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        (("sample", "model.toml", "--n", "1e9"), "--n must be an integer from 1 to 1e+06, not 1"),
+        (("sample", "model.toml", "--n", "many"), "--n must be an integer from 1 to 1e+06, not 'many'"),
+        (("excite", "planar2r", "--seed", "1,2"), "--seed must be an integer from 0 to 9.22337e+18, not '1,2'"),
+        (("excite", "planar2r", "--harmonics", "2.5"), "--harmonics must be an integer from 1 to 1e+06, not 2.5"),
+        (("excite", "planar2r", "--duration", "long"), "--duration must be a number from 0.01 to 100000 [s], not"),
+        (("identify", "planar2r", "log.csv", "--cutoff", "x"), "--cutoff must be a number from 0.001 to 1e+07 [Hz]"),
+        (("calibrate", "planar2r", "--plan", "1.5"), "'--plan': give an integer, not '1.5'"),
+    ],
+)
+def test_a_number_that_an_option_does_not_take_is_answered_with_those_that_it_takes(refused, args, said):
+    assert said in refused(*args)
+
+
 # ---------------------------------------------------------------------- columns and campaigns
 
 

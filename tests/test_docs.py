@@ -122,6 +122,11 @@ def test_pages_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.M
     reader = Reader(tmp_path)
     reader.follow(page)
     assert reader.seen or page_id(page) in WITHOUT_COMMANDS
+    if page_id(page) == "howto/sim-to-real":  # of real.xml, which the page says lies within the deviations
+        found = {p["name"]: p for p in tomllib.loads((tmp_path / "result/model.toml").read_text())["parameters"]}
+        truth = {"IA1": 0.02, "IA2": 0.01, "FC1": 0.3, "FC2": 0.15, "KP1": 60.0, "KP2": 30.0}
+        for name, value in {**truth, "KD1+FV1": 2.5, "KD2+FV2": 1.2}.items():
+            assert abs(found[name]["value"] - value) < 2.5 * found[name]["deviation"], name
 
 
 def test_a_page_that_lies_is_found(tmp_path: Path) -> None:

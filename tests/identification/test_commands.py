@@ -206,6 +206,29 @@ def test_means_of_commands_are_those_between_their_stamps(linear: bool) -> None:
     assert slope == pytest.approx((later[0] - later[1]) / 2e-6, abs=1e-5)
 
 
+def test_a_negative_delay_says_what_to_set() -> None:
+    """Positions that were read after the command of their row, and are taken as read before."""
+    robot = ARM.with_parameters(BODIES)
+    log = recorded(Campaign(robot, command=Command(**GAINS, delay=0.0)), rate=100.0)
+    late = replace(log, t=log.t[:-1], q=log.q[1:], channels={"command": log.channels["command"][:-1]})
+    asked = Campaign(robot, train=(late,), command=Command(**GAINS), effects=("rotor", "viscous", "coulomb"))
+    result = minertia.identify(asked)
+    (told,) = [reason for reason in result.verdict.reasons if "the fitted delay is" in reason]
+    assert "is -10 +- " in told and "command_when in [columns]" in told
+    assert "the command acts 10 ms before its row" in result.problem.sections(result.estimate)[1].sentences[0]
+
+
+def test_a_value_that_cannot_be_negative_has_no_interval_below_zero() -> None:
+    robot = ARM.with_parameters(BODIES)
+    log = recorded(Campaign(robot, command=Command(**GAINS, delay=0.0)), rate=100.0)
+    effects = ("rotor", "viscous", "coulomb", "load_coulomb", "offset")  # no friction by load was planted
+    found = minertia.identify(Campaign(robot, train=(log,), command=Command(**GAINS, delay=0.0), effects=effects))
+    for p in found.parameters:
+        assert p.name.startswith("OFF") or p.interval[0] >= 0.0
+        assert p.interval[1] - p.value == pytest.approx(1.96 * p.deviation, rel=1e-3)
+    assert any(p.interval[0] == 0.0 < p.value + p.deviation for p in found.parameters)
+
+
 def test_a_constant_command_shows_no_delay() -> None:
     robot = ARM.with_parameters(BODIES)
     campaign = Campaign(robot, command=Command(**GAINS), effects=("coulomb",), fix={"FC1": 2.0, "FC2": 1.0})
@@ -364,3 +387,18 @@ def test_a_load_as_reference_is_refused_where_it_fixes_nothing() -> None:
     robot = ARM.with_parameters(BODIES)
     with pytest.raises(MinertiaError, match='links = "physical"'):
         minertia.identify(replace(campaign, robot=robot, links="robot", train=(Log(log, load=Load(1.0)),)))
+
+
+def test_what_is_left_open_is_listed_with_all_that_was_tried() -> None:
+    """Gains, offsets and effects that nobody gave: each option with its gain, or why it was not fitted."""
+    robot = ARM.with_parameters(BODIES)
+    log = recorded(Campaign(robot, command=Command(**GAINS, delay=0.0075)), rate=100.0)
+    result = minertia.identify(Campaign(robot, train=(log,), command=Command(delay=0.0075)))
+    choices = result.to_dict()["choices"]
+    assert [(c["choice"], c["option"].split(" at ")[0]) for c in choices] == [
+        ("gains and offsets", "one kp for all servos"), ("gains and offsets", "no offsets"), ("ground contact", "j2"),
+        ("effects", "position_coulomb"), ("effects", "load_coulomb"),
+    ]  # fmt: skip
+    assert all(c["selected"] or c["reason"] for c in choices)
+    section = result.problem.sections(result.estimate)[-1]
+    assert section.title == "Automatic choices" and section.is_detail and len(section.rows) == len(choices)

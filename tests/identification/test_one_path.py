@@ -11,7 +11,8 @@ import pytest
 
 import minertia as mi
 from minertia.identification.efforts.judge import _spread
-from minertia.identification.problem.ladder import POWER, PUSHES, STATIC, candidates
+from minertia.identification.problem.ladder import LADDER, POWER, PUSHES, STATIC, Ladder, Taken, candidates
+from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import Motion
 from minertia.robot.joint import Limits
 from tests.arm import recorded_arm
@@ -137,6 +138,18 @@ def test_the_ladder_takes_what_is_there_and_nothing_else():
     assert (robot.joints[2].name, "cubic") in cubic
     smooth = steps(lambda m: 3.0 * third * (np.tanh(m.qd / 0.1) - np.sign(m.qd)))
     assert (robot.joints[2].name, "smooth_coulomb") in smooth
+
+
+def test_an_effect_is_told_with_the_change_of_the_error_whatever_its_sign():
+    """Smooth friction is selected even where sharp friction predicts alike, or a little better."""
+    robot = random_robot(3, n=1)
+    smooth = next(step for step in LADDER if step.replaces)
+    (name,) = [joint.name for joint in robot.joints]
+    for gain, said in ((0.0312, "-3.1 %"), (-0.004, "+0.4 %"), (1.8e-8, "unchanged"), (-1.8e-8, "unchanged")):
+        taken = Taken(smooth, (0,), (0.35,), gain)
+        assert taken.sentence(robot) == f"{name}: smooth_coulomb (width 0.35), {said}"
+        assert f"with the change of the error of predictions: {name}" in Ladder(robot, (taken,)).notes[0]
+    assert [Tried("effects", "", gain).percent for gain in (0.0312, -1.8e-8)] == ["3.1 %", "0 %"]
 
 
 def test_effects_too_small_to_select_widen_intervals():

@@ -200,3 +200,23 @@ def test_an_index_says_which_column_is_wrong(tmp_path: Path, text: str, message:
     (tmp_path / "index.csv").write_text(f"{text}\n", encoding="utf-8")
     with pytest.raises(RecordingError, match=message):
         read_runs(tmp_path)
+
+
+def test_what_messages_on_runs_name_the_command_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows that are no numbers are dropped with --drop-torn, and --columns has the names and units of columns."""
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    written_runs(runs, PLANTED, ((0.008, 0.6), (0.02, 1.2)), (8.0,), ("steps",), rows=201)
+    for file in runs.glob("steps*"):
+        lines = file.read_text(encoding="utf-8").replace("q_cmd1", "goal").splitlines()
+        lines[100] = ",".join([lines[100].partition(",")[0], "nan", *lines[100].split(",")[2:]])
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "map.toml").write_text('[columns]\ncommand = "goal"\n', encoding="utf-8")
+    told = []
+    for more in (
+        (),
+        ("--columns", str(tmp_path / "map.toml")),
+        ("--columns", str(tmp_path / "map.toml"), "--drop-torn"),
+    ):
+        code = main([*SERVO, str(runs), "--out", str(out), "--models", "m1", *more])
+        told.append(capsys.readouterr().err)
+    assert "in [columns]" in told[0] and "--drop-torn" in told[1] and code == 0, told

@@ -17,7 +17,13 @@ import pytest
 import minertia
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command, ElasticJoints
-from minertia.identification.closed_loop.actuators import motor_name, to_isaac_lab, to_position_mjcf
+from minertia.identification.closed_loop.actuators import (
+    motor_name,
+    newton_actuators,
+    newton_notes,
+    to_isaac_lab,
+    to_position_mjcf,
+)
 from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.result import Identification
@@ -69,6 +75,14 @@ def test_actuators_hold_what_was_identified(found: Identification) -> None:
         f"# joint '{joint}'" in to_isaac_lab(bent) and f"# joint '{joint}'" not in text for joint in ("j1", "j2")
     )
     assert "DelayedPDActuatorCfg" in text and "min_delay=2" in text and '"j1": 150' in text
+
+
+def test_a_negative_delay_is_told_and_reaches_no_simulator(found: Identification) -> None:
+    early = _with_loop(found.model(), delay=-0.02)
+    for text in (to_isaac_lab(early), to_position_mjcf(early)):
+        assert "the fitted delay is -20 ms and was left out" in text and "command_when in [columns]" in text
+    assert "min_delay" not in to_isaac_lab(early)
+    assert [one.delay for one in newton_actuators(early, early.robot)] == [0.0, 0.0] and newton_notes(early)
 
 
 LAWS = {

@@ -12,7 +12,7 @@ import typer
 
 from minertia.cli.campaigns import CampaignFile, Data
 from minertia.cli.identify import run_identification
-from minertia.cli.options import AsJson, Force, complete_robot, option, read_given
+from minertia.cli.options import AsJson, Force, complete_robot, option, read_given, whole
 from minertia.cli.pages import Pdf
 from minertia.cli.terminal import diagnose, say, say_json
 from minertia.excitation.exports.options import MotionFiles
@@ -46,13 +46,16 @@ RobotAndFiles = Annotated[
         show_default=False,
     ),
 ]
-Plan = Annotated[int | None, option("plan", "N", "Plan N collision-free postures to measure, instead of a fit.")]
+Plan = Annotated[
+    int | None, option("plan", "N", "Plan N collision-free postures to measure, instead of a fit.", parser=whole)
+]
 Rehearse = Annotated[
     int | None,
     option(
         "rehearse",
         "N",
         "Simulate calibrations from N postures of robots with random geometric errors; report the accuracy.",
+        parser=whole,
     ),
 ]
 Measured = Annotated[

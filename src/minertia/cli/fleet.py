@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.options import AsJson
+from minertia.cli.options import AsJson, option, whole
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json
 from minertia.fleet.options import AddOptions, PruneOptions
@@ -147,7 +147,7 @@ def migrate(
     ],
     store: Store,
     workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Number of worker processes.", show_default=False)
+        int | None, option("workers", "N", "Number of worker processes.", parser=whole)
     ] = None,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,

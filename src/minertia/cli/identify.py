@@ -215,7 +215,7 @@ def say_result(result: Identification, *, explain: bool = False) -> None:
             say(note)
     sections = [s for s in result.problem.sections(e) if explain or not s.is_detail]
     if explain and not any(s.is_detail for s in sections):
-        say("no choice was automatic: cut-off, effects and estimator were given")
+        say(result.problem.all_given)
     for section in sections:
         say("\n".join((f"{section.title}:", *section.sentences)))
         if section.rows:

@@ -65,6 +65,14 @@ def small_angle(value: float | None) -> float | None:
     return value
 
 
+def whole(text: str) -> int:
+    """Parse an integer that no option class declares."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"give an integer, not {shown(text)}") from None
+
+
 def option(name: str, metavar: str, text: str, **more: Any) -> Any:
     """Typer option whose help text states its default, if any."""
     return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False, **more)
@@ -115,7 +123,16 @@ def declared(one: Option, default: Any = REQUIRED) -> Any:
     measured = {"s": "SECONDS"}.get(one.unit, one.unit.upper().replace(" OR ", "|"))
     known = "|".join(one.names) if one.choices and not callable(one.choices) else ""
     metavar = known or {int: measured or "N", float: measured or "NUMBER"}.get(number, name)
-    return Annotated[number | None, option(flag[2:], metavar, text)]
+    parser = None if number is str else functools.partial(_number, one)
+    return Annotated[number | None, option(flag[2:], metavar, text, parser=parser)]
+
+
+def _number(one: Option, text: str) -> Any:
+    """Parse the number of an option, or raise an error with what it allows."""
+    found = one.of_text(text)
+    if isinstance(found, str | list):
+        raise InputError(f"--{one.command} must be {one.must}, not {shown(text)}")
+    return found
 
 
 def is_flag(one: Option) -> bool:

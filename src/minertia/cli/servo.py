@@ -10,12 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
+from minertia.cli.campaigns import Columns, read_map
 from minertia.cli.identify import say_result
-from minertia.cli.options import AsJson, Force
+from minertia.cli.options import AsJson, Force, declared
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.servo_options import ServoOptions
 from minertia.io.documents import json_document
+from minertia.io.schema import option_of
+
+DropTorn: Any = declared(option_of(ColumnMap, "drop_torn"))
 
 
 def servo(
@@ -43,6 +48,8 @@ def servo(
         ),
     ] = Path("servo"),
     options: ServoOptions = ServoOptions(),
+    columns: Columns = None,
+    drop_torn: DropTorn = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +62,8 @@ def servo(
     check_folder(out, (*IDENTIFICATION_FILES, *FILES), force=force)
     with progress(len(options.models) + 6) as tell:
         started = process_time()
-        found = identify_servo(folder, validate, options, tell=tell)
+        mapping = None if columns is None else read_map(columns)
+        found = identify_servo(folder, validate, options, columns=mapping, drop_torn=drop_torn, tell=tell)
         further: dict[str, Any] = {"seconds": process_time() - started}
         if loads is not None:
             further["loads"] = identify_loads(found, loads)

@@ -31,6 +31,7 @@ from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.ladder import Ladder
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.tried import Tried, closest_options
 from minertia.identification.remembered import parameter_entry
 from minertia.io.errors import InputError
 from minertia.robot.robot import Note, Robot
@@ -146,6 +147,19 @@ class Section:
     is_detail: bool = False
 
 
+def choices_section(tried: Sequence[Tried], gains: str) -> tuple[Section, ...]:
+    """Section on automatic choices: every option that was tried; none without any.  gains: what their gain is."""
+    rows = tuple((one.choice, one.option, one.percent, one.result) for one in tried)
+    headers = ("choice", "option", "gain", "result")
+    sentences = (gains, *closest_options(tried))
+    return (Section("Automatic choices", sentences, headers, rows, is_detail=True),) if tried else ()
+
+
+def choices_record(tried: Sequence[Tried]) -> dict[str, Any]:
+    """Automatic choices as plain data, where there were any."""
+    return {"choices": [one.to_dict() for one in tried]} if tried else {}
+
+
 @dataclass(frozen=True)
 class ModelFacts:
     """Contents of models of every kind: the parameters, their evidence, and the settings for reading logs."""
@@ -191,9 +205,9 @@ class Problem(ABC):
 
     kind: its key in `KINDS`.  measure: reference quantity of residuals, with the thresholds of a good model.
     has_efforts: whether its logs must have efforts.  title: title of its reports.  band_draws: number of
-    posterior samples whose predictions form a band.  campaign: with all log-dependent options determined.
-    logs, unseen: fitted logs, and validation logs.  ladder: selection of effects, None if they were
-    specified.
+    posterior samples whose predictions form a band.  all_given: sentence where no automatic choice is
+    listed.  campaign: with all log-dependent options determined.  logs, unseen: fitted logs, and validation
+    logs.  ladder: selection of effects, None if they were specified.
     """
 
     kind: ClassVar[str]
@@ -201,6 +215,7 @@ class Problem(ABC):
     has_efforts: ClassVar[bool] = True
     title: ClassVar[str] = "Identification"
     band_draws: ClassVar[int] = 400
+    all_given: ClassVar[str] = "no choice was automatic, besides those below"
     campaign: Campaign
     logs: tuple[Any, ...]  # `PreparedLog`s
     unseen: tuple[Any, ...]

@@ -16,6 +16,7 @@ from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.closed_loop.servo_models import FIRST_STEPS, STEP, steps_of
 from minertia.identification.closed_loop.servo_problem import ServoProblem, chosen, servo_campaign
 from minertia.identification.identify import judge
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.result import Identification
 from minertia.identification.servo_options import ServoOptions
 from minertia.identification.servo_runs import Run, read_runs
@@ -29,16 +30,19 @@ def identify_servo(
     validate: str | Path | None = None,
     options: ServoOptions | None = None,
     *,
+    columns: ColumnMap | None = None,
+    drop_torn: bool = False,
     tell: Tell = silent,
 ) -> Identification:
     """Model of a servo from the runs of a folder; validate: folder of runs that are predicted, not fitted.
 
     A folder has `index.csv` with a row for each log: file, inertia and gravity_moment of the load (or mass and
-    length of a point), kp (the register of the firmware), optional motion and volts.
+    length of a point), kp (the register of the firmware), optional motion and volts.  columns: columns of the logs,
+    by default recognised.  drop_torn: drop malformed rows.
     """
     own, others = read_runs(folder), [] if validate is None else read_runs(validate)
     _refuse_alike(own)
-    problem = ServoProblem.of(own, others, options or ServoOptions(), tell)
+    problem = ServoProblem.of(own, others, options or ServoOptions(), tell, columns, drop_torn=drop_torn)
     estimate = problem.solve(None, tell)
     tell("judging")
     return judge(problem, estimate, tell=tell)
@@ -83,7 +87,7 @@ def identify_loads(result: Identification, folder: str | Path) -> list[dict[str,
     command = fit.model.command
     assert command.error_gain is not None  # of every servo
     options = ServoOptions(error_gain=command.error_gain, duty_limit=command.duty_limit)
-    problem = CommandProblem.build(servo_campaign(runs, [], options), silent)
+    problem = CommandProblem.build(servo_campaign(runs, [], options, result.problem.campaign.map), silent)
     found = []
     for key in dict.fromkeys((run.inertia, run.moment) for run in runs):
         own = [k for k, run in enumerate(runs) if (run.inertia, run.moment) == key]

@@ -520,7 +520,7 @@ def _meant(word: str, scalars: frozenset[str]) -> Any:
         return FLAGS[word]
     if scalars & {"whole", "number"}:
         try:
-            return int(word) if "number" not in scalars else float(word)
+            return float(word) if "number" in scalars or not word.lstrip("+-").isdigit() else int(word)
         except ValueError:
             return word
     return word

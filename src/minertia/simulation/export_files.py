@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from minertia.codegen.generate import generate
 from minertia.codegen.options import CodeModel
-from minertia.identification.closed_loop.actuators import newton_actuators, to_isaac_lab
+from minertia.identification.closed_loop.actuators import newton_actuators, newton_notes, to_isaac_lab
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.io.errors import MinertiaError
 from minertia.io.files import left_over, write_file
@@ -68,7 +68,8 @@ def _write_file(model: IdentifiedModel, file: Path, force: bool) -> Sequence[Not
 
 def _write_newton(model: IdentifiedModel, file: Path, force: bool) -> Sequence[Note]:
     robot = model.to_robot("newton")
-    return write_usd(robot, file, force=force, actuators=newton_actuators(model, robot))
+    notes = write_usd(robot, file, force=force, actuators=newton_actuators(model, robot))
+    return (*notes, *(Note("warning", file.name, text) for text in newton_notes(model)))
 
 
 def _write_isaac(model: IdentifiedModel, file: Path, force: bool) -> Sequence[Note]:

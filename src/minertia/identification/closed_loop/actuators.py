@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from minertia.identification.closed_loop.found import EARLY
 from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.model import IdentifiedModel
 from minertia.io.errors import MinertiaError, one_line
@@ -155,7 +156,9 @@ def _meanings(loop: dict[str, Any]) -> list[str]:
         found.append(f"ctrl of the actuators {rate_name('*')} is the commanded velocity")
     elif damps_apart(loop):
         found.append(f"the actuators {rate_name('*')} represent back-EMF: keep their ctrl at 0")
-    if loop["delay"] and loop["delay_of"] == "command":
+    if early := early_delay(loop):
+        found.append(early)
+    elif loop["delay"] and loop["delay_of"] == "command":
         found.append(f"delay of the command: {1000.0 * loop['delay']:.4g} ms, not included in this file: delay ctrl")
     if "servo" in loop:
         own = loop["servo"]
@@ -169,6 +172,13 @@ def _meanings(loop: dict[str, Any]) -> list[str]:
     if any(loop.get("elastic", {}).get("rest", ())):
         found.append("positions of motors here are those of the log less the difference of the encoders' zeros")
     return found
+
+
+def early_delay(loop: Mapping[str, Any]) -> str:
+    """Message on a negative delay, in place of which a simulator gets none; empty for other delays."""
+    if loop["delay"] >= 0:
+        return ""
+    return f"the fitted delay is {1000.0 * loop['delay']:.4g} ms and was left out; {EARLY}"
 
 
 def not_held(model: IdentifiedModel) -> list[str]:
@@ -201,9 +211,15 @@ def newton_actuators(model: IdentifiedModel, robot: Robot, step: float = ISAAC_S
         return [NewtonActuator(name, -offset) for name, offset in offsets.items() if offset]
     loop = loop_of(model)
     limits = loop.get("limit") or [None] * len(loop["joints"])
-    delay = loop["delay"] if loop["delay_of"] == "command" else 0.0
+    delay = max(loop["delay"], 0.0) if loop["delay_of"] == "command" else 0.0
     rows = zip(loop["joints"], loop["kp"], loop["kd"], limits, strict=True)
     return [NewtonActuator(name, -offsets[name], kp, kd, limit, delay, step) for name, kp, kd, limit in rows]
+
+
+def newton_notes(model: IdentifiedModel) -> tuple[str, ...]:
+    """Messages on the actuators for Newton: on a negative delay."""
+    early = early_delay(model.evidence[LOOP]) if LOOP in model.evidence else ""
+    return (early,) if early else ()
 
 
 def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
@@ -246,10 +262,13 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
     lines += ["    ),", "}"]
     if loop is not None:
         rest = loop["delay"] - whole * step
+        late = (
+            f"identified delay: {1000.0 * loop['delay']:.4g} ms, of which {1000.0 * rest:.4g} ms is not covered by the "
+            "steps above"
+        )
         shifts = [off / kp for off, kp in zip(of("OFF"), loop["kp"], strict=True)]
         lines += [
-            f"# identified delay: {1000.0 * loop['delay']:.4g} ms, of which {1000.0 * rest:.4g} ms is not covered by "
-            "the steps above",
+            f"# {early_delay(loop) or late}",
             f"# offsets cannot be represented there: subtract these from position targets [rad]: {table(shifts)}",
         ]
     lines.append("# velocity_limit and saturation_effort are not identified: take them from the data sheet")

@@ -16,6 +16,10 @@ from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 
 Array = NDArray[np.float64]
+EARLY = (
+    'no servo acts on commands that were not sent yet: set command_when in [columns] to "after" if positions were '
+    'read after the command of their row was sent, else to "before", with which a delay is not negative'
+)
 
 
 @dataclass(frozen=True)

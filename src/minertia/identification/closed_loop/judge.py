@@ -13,13 +13,13 @@ from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.carrying import is_weightless
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
 from minertia.identification.closed_loop.fit import FEW, MOVED, coarse_steps, moved, output_error
-from minertia.identification.closed_loop.found import LoopFit
+from minertia.identification.closed_loop.found import EARLY, LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.evidence import Evidence
-from minertia.identification.evidence.intervals import NORMAL
+from minertia.identification.evidence.intervals import normal_interval
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, LeftOut
 from minertia.identification.evidence.measure import LAG
 from minertia.identification.evidence.parameters import ParameterEvidence
@@ -128,7 +128,7 @@ def evidence_beside(
     """Evidence on a fit; left: residual of held-out data.  rivals: residuals of reference models on `unseen`."""
     model, theta, h = fit.model, fit.theta, finest_step(fit, logs)
     own = tuple(position_residuals(model, theta, log, h) for log in logs)
-    told = (scale(model), *hidden_sentences(fit), *fit.notes, *contact_sentences(fit, logs, unseen, h))
+    told = (scale(model), *_early(fit), *hidden_sentences(fit), *fit.notes, *contact_sentences(fit, logs, unseen, h))
     return Evidence(
         training=pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)]),
         logs=own,
@@ -230,6 +230,16 @@ def _scale(fit: LoopFit, name: str) -> str:
     )
 
 
+def _early(fit: LoopFit) -> list[str]:
+    """Warning on a negative delay: the rows of positions and commands may not be as assumed."""
+    delay = next((p for p in loop_parameters(fit) if p.name == "delay"), None)
+    if delay is None or delay.value >= 0:
+        return []
+    return [
+        f"the fitted delay is {1e3 * delay.value:.3g} +- {1e3 * delay.deviation:.2g} ms; {EARLY}; simulators get none"
+    ]
+
+
 def _delay_and_damping(fit: LoopFit) -> list[str]:
     """Warning if slow motion determines only the sum kd + fv + kp delay, with the sums and standard deviations."""
     model = fit.model
@@ -258,18 +268,22 @@ def _delay_and_damping(fit: LoopFit) -> list[str]:
 
 
 def loop_parameters(fit: LoopFit) -> tuple[ParameterEvidence, ...]:
-    """Estimate, standard deviation and confidence interval of each parameter of the servo model."""
+    """Estimate, standard deviation and confidence interval of each parameter of the servo model.
+
+    Intervals of values that cannot be negative end at zero.
+    """
     entries = []
     for k, name in enumerate(fit.model.names):
         if k not in fit.kept:
             continue
         value, deviation = float(fit.theta[k]), float(fit.deviation[k])
+        least = 0.0 if fit.model.lower[k] >= 0 else -np.inf
         if name.startswith("CJ"):  # fitted as a compliance, told as a stiffness
             name, value, deviation = f"KJ{name[2:]}", 1 / value, deviation / value**2
         relative = deviation / abs(value) if value else float("inf")
-        half = NORMAL * deviation
+        interval = normal_interval(value, deviation, least)
         kind = "combination" if "+" in name else "alone"
-        entries.append(ParameterEvidence(name, value, deviation, relative, (value - half, value + half), kind))
+        entries.append(ParameterEvidence(name, value, deviation, relative, interval, kind))
     return tuple(entries)
 
 

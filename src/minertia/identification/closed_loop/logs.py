@@ -213,7 +213,8 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
     wrong = next((f for f in log.findings if f.check == "degrees"), None)
     if wrong is not None:
         raise RecordingError(
-            f'{wrong.text} (if so, set angle = "deg" in [columns]; convert scaled values, such as -100 to 100, first)',
+            f'{wrong.text} (if so, set angle = "deg" in [columns], of the campaign or of a file given '
+            "with --columns; convert scaled values, such as -100 to 100, first)",
             file=log.log.name,
             column=wrong.channel or None,
         )
@@ -231,7 +232,8 @@ def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:
     u = whole.channels.get("command")
     if u is None:
         raise RecordingError(
-            "the log has neither efforts nor commands; name the columns of either in [columns]: effort, or command",
+            "the log has neither efforts nor commands; name the columns of either (effort, or command) in [columns], "
+            "of the campaign or of a file given with --columns",
             file=name,
         )
     if not (np.isfinite(u).all() and np.isfinite(whole.q).all()):

@@ -8,7 +8,7 @@ retained if held-out data are predicted better.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,42 +25,55 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.problem.ladder import usual_effects
 from minertia.identification.problem.terms import at_joints
+from minertia.identification.problem.tried import Tried
 
 Array = NDArray[np.float64]
+PLACED = "position_coulomb"
+NO_JOINT = (
+    f"at no joint the first step of a fit changes it by {at.PLACED_SURE:g} standard deviations and removes "
+    f"{100 * at.PLACED_PART:.0f} % of the residual sum of squares"
+)
+TOO_LITTLE = f"the residual of a held-out part is not reduced by {100 * (1 - at.PLACED_BETTER):.0f} %"
 
 
-def with_placed_friction(
-    campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog], tell: Tell
-) -> tuple[Campaign, LoopFit, str] | None:
-    """Campaign and fit with position-dependent friction at some joints, and the reason.
+@dataclass(frozen=True)
+class PlacedFriction:
+    """What was tried; where it is better, the campaign with position-dependent friction at some joints and a note."""
 
-    None where such friction is specified already or does not help.
-    """
+    tried: Tried
+    campaign: Campaign | None = None
+    note: str = ""
+
+
+def with_placed_friction(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog], tell: Tell) -> PlacedFriction:
+    """Position-dependent friction at the joints whose residual asks for it, if it predicts a held-out part better."""
     is_open = campaign.effects is None and campaign.command.method == "output-error" and not fit.model.layout.elastic
     joints = _asked_for(campaign, fit, logs) if is_open else {}
     if not joints:
-        return None
+        return PlacedFriction(Tried("effects", PLACED, float("nan"), False, NO_JOINT))
     changed = _with(campaign, logs, joints)
     model = _model(changed, logs)
     found = output_error(model, logs, _moved(fit, model), steps=fit.steps, tell=tell)
     h = finest_step(found, logs)
     before, after = left_out(fit, logs, h, tell), left_out(found, logs, h, tell)
+    names = ", ".join(campaign.robot.coordinate_names[j] for j in joints)
+    gain = float("nan") if before is None or after is None else 1 - after.relative / before.relative
     if before is None or after is None or not after.relative < at.PLACED_BETTER * before.relative:
-        return None
+        return PlacedFriction(Tried("effects", f"{PLACED} at {names}", gain, False, TOO_LITTLE))
     told = ", ".join(f"{campaign.robot.coordinate_names[j]} ({100 * part:.0f} %)" for j, part in joints.items())
     note = (
         f"position-dependent friction (position_coulomb) was added at {told} (in parentheses: reduction of the "
         "residual sum of squares there); the relative residual of a held-out part becomes "
         f"{100 * after.relative:.3g} instead of {100 * before.relative:.3g} % (give effects to choose yourself)"
     )
-    return changed, found, note
+    return PlacedFriction(Tried("effects", f"{PLACED} at {names}", gain, True), changed, note)
 
 
 def _with(campaign: Campaign, logs: Sequence[LoopLog], joints: Any) -> Campaign:
     """Campaign with position-dependent friction at some joints, relative to the middle of their motion."""
     middle = np.median(np.concatenate([log.q[:, : campaign.robot.n] for log in logs]), axis=0)
     robot = campaign.robot
-    more = [at_joints(robot, "position_coulomb", [j], {"middle": round(float(middle[j]), 3)}) for j in joints]
+    more = [at_joints(robot, PLACED, [j], {"middle": round(float(middle[j]), 3)}) for j in joints]
     return replace(campaign, effects=(*usual_effects(robot), *more))
 
 

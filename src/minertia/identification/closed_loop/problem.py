@@ -29,7 +29,15 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import LAG, Measure
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, Problem, Section
+from minertia.identification.kind import (
+    DrawnOutputs,
+    LogReading,
+    ModelFacts,
+    Problem,
+    Section,
+    choices_record,
+    choices_section,
+)
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
@@ -40,6 +48,10 @@ from minertia.io.steps import within
 from minertia.robot.robot import Note
 
 Array = NDArray[np.float64]
+GAINS = (
+    "Gain: relative reduction of the residual on the first rows of the logs, on which choices are made; for "
+    "position-dependent friction that of a held-out part"
+)
 
 
 @dataclass(frozen=True)
@@ -146,12 +158,13 @@ class CommandProblem(Problem):
         return command_parts(_servo(estimate).servo).model(estimate, facts)
 
     def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """Record of the position servos, and of the ratios that do not depend on the scale."""
+        """Record of the position servos, of the ratios that do not depend on the scale, and of automatic choices."""
         fit = _servo(estimate).servo
-        return {LOOP: loop_record(fit.model, fit.theta), "ratios": ratios(fit)}
+        choices = choices_record(estimate.tried)
+        return {LOOP: loop_record(fit.model, fit.theta), "ratios": ratios(fit), **choices}
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
-        """Report sections: scale, position servos, ratios, and parameters that this motion does not distinguish."""
+        """Report sections: scale, servos, ratios, what this motion does not distinguish, and automatic choices."""
         fit = _servo(estimate).servo
         hidden = tuple(hidden_sentences(fit))
         keys = ("joint", "ratio", "value", "deviation", "unit")
@@ -166,6 +179,7 @@ class CommandProblem(Problem):
             loop_section(loop_record(fit.model, fit.theta)),
             Section("Ratios to kp", (lead,), keys, rows),
             *([Section("Combinations that are not distinguishable in this motion", hidden)] if hidden else []),
+            *choices_section(estimate.tried, GAINS),
         )
 
     def made(self, estimate: Estimate) -> dict[str, object]:

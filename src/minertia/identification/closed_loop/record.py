@@ -172,14 +172,21 @@ def _elastic_record(model: ServoModel, values: Array) -> dict[str, Any]:
     }
 
 
+def delay_sentence(loop: Mapping[str, Any]) -> str:
+    """Sentence on the delay of a record of position servos."""
+    delay = 1000.0 * loop["delay"]
+    if delay < 0:
+        return f"the {loop['delay_of']} acts {-delay:.3g} ms before its row"
+    return f"the {loop['delay_of']} is delayed by {delay:.3g} ms"
+
+
 def loop_section(loop: Mapping[str, Any]) -> Section:
     """Report section of the position servos of a record."""
     columns = [key for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop]
     rows = tuple((joint, *(float(loop[key][j]) for key in columns)) for j, joint in enumerate(loop["joints"]))
-    late = f"the {loop['delay_of']} is delayed by {1000.0 * loop['delay']:.3g} ms"
     held = "each command is held until the next" if loop["hold"] == "zero" else ("commands are interpolated linearly")
     told = [
-        f"Control law: {loop['law']}; {late}; {held}",
+        f"Control law: {loop['law']}; {delay_sentence(loop)}; {held}",
         "Joint side, in N m and rad (N and m for prismatic joints), and s",
     ]
     one = [joint for joint, is_one in zip(loop["joints"], loop["damping_is_one"], strict=True) if is_one]

@@ -29,6 +29,7 @@ from minertia.identification.closed_loop.placed_friction import with_placed_fric
 from minertia.identification.problem.ladder import usual_effects
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.terms import at_joints
+from minertia.identification.problem.tried import Tried
 from minertia.io.errors import MinertiaError
 from minertia.io.schema import UNKNOWN
 from minertia.robot.robot import Robot
@@ -44,12 +45,16 @@ BEGIN_LOADED = (0.3, 0.6)  # of load-dependent friction at most: a third, and tw
 
 @dataclass(frozen=True)
 class ChosenCommands:
-    """Campaign with its choices, values from which its fit starts (None: those of the control law), and messages."""
+    """Campaign with its choices, values from which its fit starts (None: those of the control law), and messages.
+
+    tried: every option that was tried.
+    """
 
     campaign: Campaign
     model: ServoModel
     start: Array | None = None
     notes: tuple[str, ...] = ()
+    tried: tuple[Tried, ...] = ()
 
 
 def is_open(campaign: Campaign, servos: ServoModel) -> bool:
@@ -98,6 +103,7 @@ def without_offsets(campaign: Campaign, model: ServoModel, loose: Sequence[str])
 
 
 CHANGES = (with_same_gains, without_offsets)
+OPTIONS = {with_same_gains: "one kp for all servos", without_offsets: "no offsets"}
 
 
 class _CommandSearch:
@@ -110,27 +116,28 @@ class _CommandSearch:
         self.logs = shortened(logs)
         self.steps = coarse_steps(self.logs)
         self.notes: list[str] = []
+        self.tried: list[Tried] = []
 
     def run(self) -> ChosenCommands:
         self.found = self._fitted(self.model, None)
         for change in CHANGES:
-            changed = change(self.campaign, self.model, loose_names(self.model, self.found.theta, self.found.deviation))
+            loose = loose_names(self.model, self.found.theta, self.found.deviation)
+            changed = change(self.campaign, self.model, loose)
             if changed is not None:
                 self.tell("choosing gains and offsets")
+                before = self.found
                 self._take(*changed)
-        floor = _floor_under(self.campaign)
-        if floor is not None and self._rests_low(floor):
-            self.tell("searching for ground contact")
-            name = floor.touches[0]
-            note = f"contact with a horizontal ground was found, touched by {name} (give [floor] to choose yourself)"
-            self._try(replace(self.campaign, floor=floor), note)
+                self._record("gains and offsets", OPTIONS[change], _gain(before, self.found), changed[1])
+            elif change(self.campaign, self.model, ("KP",)) is not None:
+                self._refuse("gains and offsets", OPTIONS[change], "the scale of each gain is identifiable")
+        self._touch()
         if self._is_pushed():
             self.logs = [replace(log, pushed=rows) for log, rows in zip(self.logs, self._pushed(), strict=True)]
             self.found = self._fitted(self.model, self.found.theta, deviations=False)
         if self.is_open:
             self._place()
             self._load()
-        return ChosenCommands(self.campaign, self.model, self.found.theta, tuple(self.notes))
+        return ChosenCommands(self.campaign, self.model, self.found.theta, tuple(self.notes), tuple(self.tried))
 
     def _fitted(self, model: ServoModel, start: Array | None, *, deviations: bool = True) -> Reached:
         return reached(model, self.logs, start, self.steps, self.tell, deviations=deviations)
@@ -148,6 +155,25 @@ class _CommandSearch:
         usual = {"KP": float(np.median(gains))} if gains else {}
         theta = np.array([own.get(name, usual.get(name, 0.0)) for name in model.names])
         return with_floor(model, self.logs, theta) if not self.model.floor.touches else theta
+
+    def _record(self, choice: str, option: str, gain: float, reason: str = "") -> None:
+        self.tried.append(Tried(choice, option, gain, True, reason))
+
+    def _refuse(self, choice: str, option: str, reason: str, gain: float = float("nan")) -> None:
+        self.tried.append(Tried(choice, option, gain, False, reason))
+
+    def _touch(self) -> None:
+        """Ground contact of the tip, where residuals are larger when it is low."""
+        floor = _floor_under(self.campaign)
+        if floor is None:
+            return
+        name = floor.touches[0]
+        if not self._rests_low(floor):
+            self._refuse("ground contact", name, "residuals are not larger where it is low")
+            return
+        self.tell("searching for ground contact")
+        note = f"contact with a horizontal ground was found, touched by {name} (give [floor] to choose yourself)"
+        self._try("ground contact", name, replace(self.campaign, floor=floor), note)
 
     def _rests_low(self, floor: Floor) -> bool:
         """Whether residuals are larger in the lowest tenth of the heights that the tip reaches than above."""
@@ -171,8 +197,9 @@ class _CommandSearch:
         self.tell("searching for position-dependent friction")
         fit = output_error(self.model, self.logs, self.found.theta, steps=self.steps, iterate=False)
         placed = with_placed_friction(self.campaign, fit, self.logs, self.tell)
-        if placed is not None:
-            self._take(placed[0], placed[2])
+        self.tried.append(placed.tried)
+        if placed.campaign is not None:
+            self._take(placed.campaign, placed.note)
 
     def _load(self) -> None:
         """Load-dependent friction, at the joints whose weight would show it."""
@@ -185,7 +212,8 @@ class _CommandSearch:
             f"load-dependent friction ({LOADED}){at} makes the positions more likely (give effects to choose yourself)"
         )
         more = at_joints(robot, LOADED, joints)
-        self._try(replace(self.campaign, effects=(*effects, more)), note, self._shared)
+        campaign = replace(self.campaign, effects=(*effects, more))
+        self._try("effects", f"{LOADED}{at or ' at all joints'}", campaign, note, self._shared)
 
     def _loaded(self) -> list[int]:
         """Joints at which usual load-dependent friction is not small beside Coulomb friction; all if there are none."""
@@ -206,27 +234,39 @@ class _CommandSearch:
         return np.asarray(np.mean(np.abs(gravity_torques(model.robot, q)), axis=0))
 
     def _try(
-        self, campaign: Campaign, note: str, starts: Callable[[ServoModel, Array], Iterable[Array]] | None = None
+        self,
+        choice: str,
+        option: str,
+        campaign: Campaign,
+        note: str,
+        starts: Callable[[ServoModel, Array], Iterable[Array]] | None = None,
     ) -> None:
         """Take more unknowns if they make the positions likelier by more than Schwarz's penalty.
 
-        starts: initial values of the fits, the better of which counts, from those mapped to the model; default: these.
+        choice, option: names of what is tried.  starts: initial values of the fits, the better of which counts, from
+        those mapped to the model; default: these.
         """
         try:
             model = loop_model(campaign, self.period)
             start = self._mapped(model)
             begins = [start] if starts is None else starts(model, start)
-            other = max((self._fitted(model, one, deviations=False) for one in begins), key=self._gain)
-        except MinertiaError:
-            return  # what is not simulated here
-        more = model.count - self.model.count
-        if self._gain(other) > 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0)):
+            other = max((self._fitted(model, one, deviations=False) for one in begins), key=self._likelier)
+        except MinertiaError as err:
+            self._refuse(choice, option, f"it cannot be simulated here: {err}")
+            return
+        gain, likelier, more = _gain(self.found, other), self._likelier(other), model.count - self.model.count
+        penalty = 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0))
+        if likelier > penalty:
             self.campaign, self.model, self.found = campaign, model, other
             self.notes.append(note)
+            self._record(choice, option, gain)
+        else:
+            reason = f"the logarithm of the likelihood changes by {likelier:+.3g}, Schwarz's penalty is {penalty:.3g}"
+            self._refuse(choice, option, reason, gain)
 
-    def _gain(self, other: Reached) -> float:
+    def _likelier(self, other: Reached) -> float:
         """Logarithm of the likelihood of the positions with another fit, less that with the present one."""
-        return float(np.sum(self.found.apart * np.log(self.found.rms / other.rms)))
+        return _likelier(self.found, other)
 
     def _shared(self, model: ServoModel, theta: Array) -> Iterator[Array]:
         """Initial values where Coulomb friction gives way to load-dependent friction, with the same friction in all.
@@ -241,6 +281,16 @@ class _CommandSearch:
                 part = min(most, 0.5 * dry / max(float(weight), 1e-12))
                 changed |= {f"FC{j}": dry - part * float(weight), f"FCL{j}": part}
             yield np.array([changed[name] for name in model.names])
+
+
+def _likelier(found: Reached, other: Reached) -> float:
+    """Logarithm of the likelihood of the positions with another fit, less that with a first one."""
+    return float(np.sum(found.apart * np.log(found.rms / other.rms)))
+
+
+def _gain(found: Reached, other: Reached) -> float:
+    """Relative reduction of the residual by another fit; a position counts by its independent rows."""
+    return float(1 - np.exp(-_likelier(found, other) / found.apart.sum()))
 
 
 def _floor_under(campaign: Campaign) -> Floor | None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.closed_loop.judge import loop_parameters
 from minertia.identification.closed_loop.record import loop_record
 from minertia.identification.closed_loop.servo_models import MODELS, ServoFit
 from minertia.identification.closed_loop.solve import ServoEstimate
-from minertia.identification.evidence.intervals import NORMAL
 from minertia.identification.kind import Section
 from minertia.identification.servo_runs import Run
 from minertia.io.arrays import Array
@@ -49,11 +49,9 @@ class ChosenServo(ServoEstimate):
     @property
     def values(self) -> dict[str, dict[str, float]]:
         """Value and 95 % interval of each unknown that the runs show."""
-        rows = zip(self.names, self.beta.tolist(), self.servo.deviation.tolist(), strict=True)
         return {
-            name: {"value": value, "low": value - NORMAL * s, "high": value + NORMAL * s}
-            for name, value, s in rows
-            if np.isfinite(s)
+            one.name: {"value": one.value, "low": one.interval[0], "high": one.interval[1]}
+            for one in loop_parameters(self.servo)
         }
 
     @property

@@ -38,6 +38,7 @@ from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.residuals import Residuals, pooled
 from minertia.identification.kind import Section
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
 from minertia.identification.servo_files import FILES, write_servo
@@ -66,9 +67,19 @@ class ServoProblem(CommandProblem):
     found: ChosenServo | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, own: Sequence[Run], others: Sequence[Run], options: ServoOptions, tell: Tell) -> ServoProblem:
+    def of(
+        cls,
+        own: Sequence[Run],
+        others: Sequence[Run],
+        options: ServoOptions,
+        tell: Tell,
+        columns: ColumnMap | None = None,
+        *,
+        drop_torn: bool = False,
+    ) -> ServoProblem:
         """Read the logs of runs."""
-        read = CommandProblem.build(servo_campaign(own, others, options), tell)
+        campaign = servo_campaign(own, others, options, columns).reading(ColumnMap(drop_torn=drop_torn))
+        read = CommandProblem.build(campaign, tell)
         return cls(read.campaign, read.logs, read.unseen, read.servos, tuple(own), tuple(others), options)
 
     @property
@@ -147,15 +158,18 @@ def chosen(estimate: Estimate) -> ChosenServo:
     return estimate
 
 
-def servo_campaign(own: Sequence[Run], others: Sequence[Run], options: ServoOptions) -> Campaign:
-    """Campaign of the runs of a servo."""
+def servo_campaign(
+    own: Sequence[Run], others: Sequence[Run], options: ServoOptions, columns: ColumnMap | None = None
+) -> Campaign:
+    """Campaign of the runs of a servo; columns: default: as in the file beside the first log, if there is one."""
     command = Command(
         law="servo", error_gain=options.error_gain, duty_limit=options.duty_limit, target_speed=UNKNOWN,
         startup_duty=UNKNOWN, supply_sag=UNKNOWN, zeros=UNKNOWN, loss="huber", leave_out_contact=False,
     )  # fmt: skip
     effects = ("rotor", "viscous", "coulomb")
     logs = [run.log for run in own]
-    return Campaign(PENDULUM, logs, [run.log for run in others], effects=effects, links="robot", command=command)
+    unseen = [run.log for run in others]
+    return Campaign(PENDULUM, logs, unseen, columns=columns, effects=effects, links="robot", command=command)
 
 
 def _folds(runs: Sequence[Run]) -> tuple[tuple[int, ...], ...]:

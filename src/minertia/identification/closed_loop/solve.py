@@ -19,11 +19,20 @@ from minertia.identification.closed_loop.judge import loose_gains
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
-from minertia.identification.closed_loop.search import CHANGES, PROBED, ChosenCommands, chosen, is_open, shortened
+from minertia.identification.closed_loop.search import (
+    CHANGES,
+    OPTIONS,
+    PROBED,
+    ChosenCommands,
+    chosen,
+    is_open,
+    shortened,
+)
 from minertia.identification.estimators import table_name
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.solve import inverse
+from minertia.identification.problem.tried import Tried
 from minertia.io.errors import CampaignError, MinertiaError, UnknownName
 from minertia.io.steps import WorkStep, within
 
@@ -56,7 +65,7 @@ def solve_commands(
     tell(WorkStep("searching for elastic joints", FITTED))
     short = shortened(logs, PROBED)
     notes = (*made.notes, *fit.notes, *elasticity_notes(made.campaign, replace(fit, steps=coarse_steps(short)), short))
-    return servo_estimate(ServoEstimate, replace(fit, notes=notes), made.campaign, method)
+    return servo_estimate(ServoEstimate, replace(fit, notes=notes), made.campaign, method, tried=made.tried)
 
 
 def _changed(made: ChosenCommands, logs: list[LoopLog], method: str, tell: Tell) -> tuple[ChosenCommands, LoopFit]:
@@ -66,7 +75,9 @@ def _changed(made: ChosenCommands, logs: list[LoopLog], method: str, tell: Tell)
         changed = change(made.campaign, made.model, loose_gains(fit))
         if changed is not None:
             model = loop_model(changed[0], min(log.period for log in logs))
-            made = ChosenCommands(changed[0], model, None, (*made.notes, changed[1]))
+            one = Tried("gains and offsets", OPTIONS[change], float("nan"), True, changed[1])
+            tried = (*(other for other in made.tried if other.option != one.option), one)
+            made = ChosenCommands(changed[0], model, None, (*made.notes, changed[1]), tried)
             fit = fitted(made, logs, method, tell)
     return made, fit
 

@@ -30,11 +30,19 @@ from minertia.identification.evidence.evidence import Evidence, ScoredEvidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, ModelParts, Problem, Section
+from minertia.identification.kind import (
+    DrawnOutputs,
+    LogReading,
+    ModelFacts,
+    ModelParts,
+    Problem,
+    Section,
+    choices_record,
+    choices_section,
+)
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.tried import closest_options
 from minertia.robot.divided import whole_links
 from minertia.robot.robot import Note, Robot
 
@@ -51,6 +59,7 @@ class EffortProblem(EffortRows, Problem):
 
     kind: ClassVar[str] = "efforts"
     measure: ClassVar[Measure] = EFFORT
+    all_given: ClassVar[str] = "no choice was automatic: cut-off, effects and estimator were given"
 
     @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortProblem:
@@ -133,17 +142,11 @@ class EffortProblem(EffortRows, Problem):
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
         """Automatic choices: every option that was tried, with its gain; none where all options were given."""
-        tried = (*self.tried, *estimate.tried)
-        if not tried:
-            return ()
-        rows = tuple((t.choice, t.option, t.percent, "selected" if t.is_selected else t.reason) for t in tried)
-        headers = ("choice", "option", "gain", "result")
-        return (Section("Automatic choices", (GAINS, *closest_options(tried)), headers, rows, is_detail=True),)
+        return choices_section((*self.tried, *estimate.tried), GAINS)
 
     def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
         """Automatic choices as plain data, where there were any."""
-        tried = (*self.tried, *estimate.tried)
-        return {"choices": [t.to_dict() for t in tried]} if tried else {}
+        return choices_record((*self.tried, *estimate.tried))
 
     def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
         """Identifiable combinations of the unknowns without a prior, and statistics of the effort residuals.

@@ -39,6 +39,12 @@ LARGEST_SHARE = 0.999  # of a direction's information that one group holds; what
 WIDEST = 60.0  # half of an interval over the root of its mean variance, at most
 
 
+def normal_interval(value: float, deviation: float, least: float = -np.inf) -> tuple[float, float]:
+    """95 % interval of a normal estimate; least: smallest value that there can be, at which it ends."""
+    half = NORMAL * deviation
+    return max(value - half, min(least, value)), value + half
+
+
 @dataclass(frozen=True)
 class Draws:
     """Uncertainty of the parameter covariance.

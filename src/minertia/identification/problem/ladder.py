@@ -54,6 +54,7 @@ STATIC = "friction at rest would be more than twice that of sliding"
 THINNED = "no viscous friction would be left at high speeds"
 PUSHES = "Coulomb friction would be negative just outside the range of the logs"
 SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
+SAME_ERROR = 5e-4  # relative change of the error of predictions that is told as none: 0.05 %
 WARM = 8  # iterations of the factors from those of a larger model
 
 
@@ -99,11 +100,12 @@ class Taken:
     gain: float
 
     def sentence(self, robot: Robot) -> str:
-        """Message on the selected effect and its gain."""
+        """Message on the selected effect and the change of the error of predictions with it."""
         numbers = sorted({f"{value:g}" for value in self.values if value is not None}, key=float)
         constant = f" ({self.step.constant} {' to '.join(dict.fromkeys((numbers[0], numbers[-1])))})" if numbers else ""
         where = robot.joints[self.joints[0]].name if len(self.joints) == 1 else f"{len(self.joints)} joints"
-        return f"{where}: {self.step.word}{constant}, -{100 * self.gain:.2g} %"
+        change = f"{-100 * self.gain:+.2g} %" if abs(self.gain) >= SAME_ERROR else "unchanged"
+        return f"{where}: {self.step.word}{constant}, {change}"
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,8 @@ class Ladder:
             return (f"{start}{dropped}; no further effect makes predictions better",)
         told = "; ".join(taken.sentence(self.robot) for taken in self.steps)
         return (
-            f"{start}{dropped}; further effects: {told} of the error of predictions (give effects to choose yourself)",
+            f"{start}{dropped}; further effects, with the change of the error of predictions: {told} (give effects to "
+            "choose yourself)",
         )
 
     def to_dict(self) -> dict[str, Any]:

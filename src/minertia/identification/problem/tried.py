@@ -14,7 +14,7 @@ class Tried:
     """One option of an automatic choice.
 
     gain: relative reduction of the compared error over the option in use when it was tried, nan where it could not be
-    fitted; below 0 the error is larger.  reason: why it was not selected.
+    fitted; below 0 the error is larger.  reason: why it was not selected, or why it was where gains do not decide.
     """
 
     choice: str
@@ -25,8 +25,16 @@ class Tried:
 
     @property
     def percent(self) -> str:
-        """Gain [%] as text."""
-        return f"{100 * self.gain:.2g} %" if np.isfinite(self.gain) else ""
+        """Gain [%] as text; below 0.005 % it is 0."""
+        if not np.isfinite(self.gain):
+            return ""
+        percent = round(100 * self.gain, 2) + 0.0
+        return f"{percent:.2g} %" if abs(percent) < 99.5 else f"{percent:.0f} %"
+
+    @property
+    def result(self) -> str:
+        """Whether the option was selected, with the reason."""
+        return ": ".join(filter(None, ("selected", self.reason))) if self.is_selected else self.reason
 
     def to_dict(self) -> dict[str, Any]:
         """Return the option as a dict of plain data, for JSON."""
