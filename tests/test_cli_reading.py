@@ -28,7 +28,8 @@ READS = {
     **dict.fromkeys(("validate", "compare", "watch"), LOG),  # models have their robot
     **dict.fromkeys(("calibrate", "wrench"), ROBOT | {"--columns"}),  # tables of poses: no bags, no efforts
     # no robot and no log of their own: a list, models, and stores whose types say how logs are read
-    **dict.fromkeys(("robots", "score", "sample", "servo", "studio", "demo", "doctor"), set[str]()),
+    **dict.fromkeys(("robots", "score", "sample", "studio", "demo", "doctor"), set[str]()),
+    "servo": {"--columns", "--drop-torn"},  # its index names the logs; none of a bag, and no efforts
     **dict.fromkeys(
         (
             f"fleet {name}"

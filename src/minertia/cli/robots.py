@@ -270,8 +270,10 @@ def _convert_for(
 
     name, row = names[0], BY_NAME[names[0]]
     file = str(model_in(source))
-    if len(names) > 1 or not is_plain:
-        raise InputError("--export takes one program and no template; run convert once for each program")
+    if len(names) > 1:
+        raise InputError(f"--export takes one program here, not {len(names)}; run convert once for each program")
+    if not is_plain:
+        raise InputError("--export takes no --template")
     if not is_model_file(file):
         raise InputError(f"--export {name} needs an identified model: give a model.toml that identify wrote")
     if target.suffix.lower() not in row.suffixes and not row.is_whole:
