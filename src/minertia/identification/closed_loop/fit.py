@@ -432,7 +432,7 @@ class _OutputError:
         used = np.sum((part.totals[:, :, :-1] / point.rms[:, None, None] @ inverse(R[:-1, :-1])) ** 2, axis=(1, 2))
         sigma = point.rms * np.sqrt(part.samples / np.maximum(part.samples - used, 1.0))
         hidden = self._hidden(kept, point)
-        notes = [_bound_note(self.model, k) for k in at_bound]
+        notes = [_bound_note(self.model, k, self.lower[k]) for k in at_bound]
         notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
@@ -513,13 +513,13 @@ def _bent(e: Array, widths: Array) -> tuple[Array, Array]:
     return bent, np.where(far, widths / np.where(far, np.abs(bent), 1.0), 1.0)
 
 
-def _bound_note(model: ServoModel, k: int) -> str:
+def _bound_note(model: ServoModel, k: int, bound: float) -> str:
     name = model.names[k]
     if name.startswith("CJ"):
         return (
             f"joint {model.robot.coordinate_names[int(name[2:]) - 1]} moves like a rigid joint: it need not be elastic"
         )
-    return f"{name} is at its bound {model.lower[k]:g}"
+    return f"{name} is at its bound {bound:g}"
 
 
 def moved(

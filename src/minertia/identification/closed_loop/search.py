@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,27 +247,24 @@ class _CommandSearch:
         choice, option: names of what is tried.  starts: initial values of the fits, the better of which counts, from
         those mapped to the model; default: these.
         """
+        likelier = partial(_likelier, self.found)
         try:
             model = loop_model(campaign, self.period)
             start = self._mapped(model)
             begins = [start] if starts is None else starts(model, start)
-            other = max((self._fitted(model, one, deviations=False) for one in begins), key=self._likelier)
+            other = max((self._fitted(model, one, deviations=False) for one in begins), key=likelier)
         except MinertiaError as err:
             self._refuse(choice, option, f"it cannot be simulated here: {err}")
             return
-        gain, likelier, more = _gain(self.found, other), self._likelier(other), model.count - self.model.count
+        gain, change, more = _gain(self.found, other), likelier(other), model.count - self.model.count
         penalty = 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0))
-        if likelier > penalty:
+        if change > penalty:
             self.campaign, self.model, self.found = campaign, model, other
             self.notes.append(note)
             self._record(choice, option, gain)
         else:
-            reason = f"the logarithm of the likelihood changes by {likelier:+.3g}, Schwarz's penalty is {penalty:.3g}"
+            reason = f"the logarithm of the likelihood changes by {change:+.3g}, Schwarz's penalty is {penalty:.3g}"
             self._refuse(choice, option, reason, gain)
-
-    def _likelier(self, other: Reached) -> float:
-        """Logarithm of the likelihood of the positions with another fit, less that with the present one."""
-        return _likelier(self.found, other)
 
     def _shared(self, model: ServoModel, theta: Array) -> Iterator[Array]:
         """Initial values where Coulomb friction gives way to load-dependent friction, with the same friction in all.

@@ -29,10 +29,8 @@ from minertia.robot.parameters import LINK_SYMBOLS
 Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 START = 0.1  # factor of effects: part of the effort
-USUAL_ERROR = 0.25  # relative error of masses and inertias of a file
-USUAL_FRICTION_ERROR = (
-    0.7  # relative error of a file's friction and rotor inertia, which change with wear and lubricant
-)
+USUAL_ERROR = 0.25  # relative error of masses, inertias, rotors and springs of a file
+USUAL_FRICTION_ERROR = 0.7  # the same of its friction and offsets, which change with wear and temperature
 BELIEF = 4.0  # directions that the data would have to determine to be believed as much
 SMALLEST, LARGEST = 1e-4, 1.0  # factors: no effect is larger than the effort
 WIDE = 100.0  # times the size at which a parameter alone explains all efforts: deviation of links without a prior
