@@ -38,17 +38,21 @@ from minertia.identification.problem.marginal import (
     memory_of,
 )
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import excited_fit, inverse
+from minertia.identification.problem.solve import (
+    block_folds,
+    excited_fit,
+    inverse,
+    left_out_squares,
+    solution,
+)
 from minertia.identification.problem.tried import Tried
 from minertia.io.errors import SolverFailed
 from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 KNOWN = 0.01  # variance by the data over that of the prior: below it no value is moved by a tenth of its deviation
-CANCELS = 100.0  # times the effort that one unknown of least squares makes: from it on others must undo it
-SURER = 10.0  # and only a contradiction so many times as clear speaks for such values
 CONTRADICTED = 5.0  # deviations of the increase of the sum of squares from which the logs contradict physics
-CONTRADICTS = "the logs contradict physical consistency or the prior"
+CONTRADICTS = "the logs contradict physical consistency or the prior, and held-out parts of them agree"
 CERTAIN = 5.0  # deviations below 0 from which a value is negative: these are for white residuals, and so too small
 MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 
@@ -93,7 +97,8 @@ class Automatic(Estimator):
             likely = PriorDeviations(_deviations(problem.model, groups, found), memory, tuple(found.sigma.tolist()))
             contradiction = _contradiction(problem, space.deviating(likely, problem), found.sigma, memory)
             is_known = excitation(problem).is_complete and likelihood.undetermined(found) < KNOWN
-            is_contradicted = contradiction >= CONTRADICTED * (1.0 if _cancellation(problem) < CANCELS else SURER)
+            physical = Physical(prior=self.prior, fixed=self.fixed, likely=likely)
+            is_contradicted = contradiction >= CONTRADICTED and _predicts_better(problem, physical)
         takes = not is_contradicted and (bool(wrong) or not is_known)
         errors = [100 * value for name, value in found.factors.items() if name.startswith(LINKS)]
         trust = f"; relative errors of the prior's links {min(errors):.2g} to {max(errors):.2g} %" if errors else ""
@@ -108,7 +113,6 @@ class Automatic(Estimator):
             return replace(plain, tried=tried)
         why = f"least squares makes {', '.join(wrong)} negative" if wrong else "the logs do not determine all values"
         note = f"the physically consistent fit with a prior was chosen: {why}{trust} (choose with --estimator)"
-        physical = Physical(prior=self.prior, fixed=self.fixed, likely=likely)
         return Choice(physical, "physical", (note,), tried)
 
 
@@ -129,11 +133,25 @@ def impossible_effects(problem: Observation) -> list[str]:
     return [name for name, v, d in values if v < -CERTAIN * d and is_nonnegative(symbol_of(name))]
 
 
-def _cancellation(problem: Observation) -> float:
-    """Largest effort that one unknown makes in the fit of least squares, over the effort of all."""
-    fit = excited_fit(problem)
-    sizes = np.linalg.norm(fit.part.totals, axis=1)  # of the columns and the effort
-    return float(np.max(np.abs(fit.beta) * sizes[:, :-1] / np.maximum(sizes[:, -1:], 1e-300), initial=0.0))
+def _predicts_better(problem: Observation, physical: Physical) -> bool:
+    """Whether least squares predicts held-out parts of the logs better than a physical fit, or no such fit is found.
+
+    On weakly exciting motion, errors of the model contradict physics, too; but what least squares makes of them does
+    not predict.
+    """
+    fit = physical.fit(problem)
+    folds = block_folds(problem, fit.sigma)
+    if fit.refit is None or not folds:
+        return True
+    part = problem.reduced(excitation(problem).independent)
+    try:
+        held = left_out_squares(folds, fit.refit).sum()
+    except SolverFailed:
+        return True
+    try:
+        return bool(left_out_squares(block_folds(part, fit.sigma), solution).sum() < held)
+    except np.linalg.LinAlgError:  # the other parts do not excite everything
+        return False
 
 
 def _contradiction(problem: Observation, space: PhysicalSpace, sigma: Array, memory: float) -> float:
