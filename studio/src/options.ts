@@ -21,6 +21,7 @@ export interface FilterTable {
   trim_s?: number | "?" | null;
   equations?: "torque" | "momentum" | "power" | "?" | null;
   band_hz?: number | "?" | null;
+  parallel_trim_s?: number | "?" | null;
   [key: string]: unknown;
 }
 
@@ -341,6 +342,14 @@ export const OPTIONS = {
       "label": "band of the fitted motion",
       "low": 0.001,
       "high": 10000000.0,
+      "default": null
+    },
+    "parallel_trim_s": {
+      "help": "Time that the parallel filter discards at each end, at most 4.5 periods of its cut-off.",
+      "unit": "s",
+      "type": "number",
+      "label": "left out by the parallel filter",
+      "low": 0.0,
       "default": null
     }
   },

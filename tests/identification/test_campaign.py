@@ -440,7 +440,7 @@ def unusual_values(folder: Path) -> dict[str, Any]:
             t="t", q="q{j}", effort="i{j}", effort_unit="A", drop_torn=True, drive=Drive(gains=(2.0, 3.0), delay=0.001)
         ),
         "repairs": Repairs(stamps=False, resample=False, standstill=False),
-        "filter": Filter(5.0, 3, "savgol", 7, 2, 40.0, 11.0, "signals", 0.3, "power", 2.0),
+        "filter": Filter(5.0, 3, "savgol", 7, 2, 40.0, 11.0, "signals", 0.3, "power", 2.0, 0.1),
         "effects": (EffectSpec("viscous", ("j1", "j2")), EffectSpec("spring", ("j2",), {"rest": 0.2})),
         "memory": True,
         "joints": (read_robot("planar2r").coordinate_names[1],),

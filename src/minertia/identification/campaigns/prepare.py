@@ -20,15 +20,17 @@ from minertia.identification.logs.recording import SI, Recording, even_rate
 from minertia.identification.problem.linear import chosen_rows
 from minertia.identification.problem.rows import blocks_of
 from minertia.identification.problem.tried import Tried
-from minertia.identification.signals.filtering import OVERSAMPLING, PARALLEL, PARALLEL_EDGE, resolved
+from minertia.identification.signals.filtering import OVERSAMPLING, PARALLEL, resolved
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.signals.spectrum import CYCLES, MARGIN, motion_band, quiet_cutoff
 from minertia.io.errors import CampaignError, FilterError, RecordingError
 
 TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
+# part of the shortest log that the parallel filter discards at each end, at most: a short log has nothing to give away,
+# but logs begin and end at rest, where dry friction can have any value
+DROPPED = 0.05
 FINER = 10.0  # rate at which efforts are judged over that of the logs, at most
 TRIM_PART = 0.05  # ... or this part of a short one
-DROPPED = 0.1  # part of a log that the parallel filter may drop at its ends
 
 
 def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
@@ -136,8 +138,10 @@ def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> tu
     first = [one.beginning for one in (fitted or list(read.values())[:1])]
     campaign = settled(campaign, first)
     if is_open and fitted:
-        tell("choosing the cut-off")
         shortest = min(one.beginning.duration for one in read.values())
+        if campaign.filter.parallel_trim_s is None:
+            campaign = replace(campaign, filter=replace(campaign.filter, parallel_trim_s=DROPPED * shortest))
+        tell("choosing the cut-off")
         cutoff, tried = fitted_cutoff(campaign, fitted, shortest)
         assert campaign.evaluation is not None
         chosen = _chosen(campaign.filter, cutoff, campaign.evaluation, first)
@@ -146,14 +150,10 @@ def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> tu
 
 
 def _chosen(plan: Filter, cutoff: float, evaluation: Evaluation, fitted: Sequence[Recording]) -> Filter:
-    """Filter with a chosen cut-off; equations are fitted in the band of the evaluation unless it states another.
-
-    The parallel filter of that band must not drop more than a tenth of the shortest log.
-    """
-    shortest = min(one.duration for one in fitted)
+    """Filter with a chosen cut-off; equations are fitted in the band of the evaluation unless it states another."""
     motion = [motion_band(one.q, even_rate(one)) or 0.0 for one in fitted]
     plan = replace(plan, cutoff_hz=cutoff, band_hz=plan.band_hz or max(motion) or None)
-    band = max(evaluation.cutoff_hz, 2 * PARALLEL_EDGE / (DROPPED * shortest))
+    band = evaluation.cutoff_hz
     if plan.rate_hz is not None or plan.parallel_hz is not None or band > PARALLEL * OVERSAMPLING * cutoff:
         return plan
     return replace(plan, parallel_hz=band, rate_hz=band / PARALLEL)

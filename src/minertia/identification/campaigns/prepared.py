@@ -18,9 +18,9 @@ from minertia.identification.problem.rows import LogMotion, blocks_of, judged_mo
 from minertia.identification.signals.filtering import (
     SETTLED,
     Motion,
+    dropped_ends,
     evaluated_at,
     evaluation_times,
-    half_length,
     prepared_blocks,
     prepared_with_edges,
     thinning,
@@ -177,7 +177,7 @@ def _filtered(log: RecordedLog, plan: Filter, load: Carried | None) -> tuple[Log
 
 def _kept(log: RecordedLog, plan: Filter) -> int:
     """Number of samples that remain after a filter."""
-    ends = math.ceil((plan.trim_s or 0.0) * log.rate_hz) + half_length(plan, log.rate_hz)
+    ends = sum(dropped_ends(plan, log.rate_hz))
     return len(range(ends, log.count - ends, thinning(plan, log.rate_hz)))
 
 

@@ -157,7 +157,7 @@ def prepared_with_edges(recording: Recording, plan: Filter) -> tuple[Motion, Mot
     passes = [_FilterPass.started(plan, rate, edges=edges) for edges in (False, True)]
     check_finite(recording)
     filtered = signals(recording, plan, rate)
-    motion, whole = (one.block(recording, filtered, one.end(len(recording), True)) for one in passes)
+    motion, whole = (one.block(recording, filtered, one.end(len(recording), True), True) for one in passes)
     return motion, whole
 
 
@@ -168,12 +168,12 @@ def filtered_efforts(recording: Recording, plan: Filter, tau: Array) -> Array:
     if plan.on == "signals":
         assert plan.cutoff_hz is not None
         tau = low_pass(tau, plan.cutoff_hz, rate, plan.order)
-    return tau[one.rows(one.end(len(recording), True))]
+    return tau[one.rows(one.end(len(recording), True), True)]
 
 
 def refuse_short(recording: Recording, plan: Filter, rate: float, *, edges: bool = False) -> None:
     """Raise an error for a recording that is too short for the filter."""
-    dropped = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate) + half_length(plan, rate)
+    dropped = 0 if edges else sum(dropped_ends(plan, rate))
     if len(recording) - 2 * dropped < 2 * thinning(plan, rate):
         raise FilterError(
             f"{recording.source or 'the recording'} is too short: of {recording.duration:.3g} s the filter at "
@@ -214,7 +214,7 @@ class _FilterPass:
     """State of the filtering of a log block by block; indices count the samples of the log from 0.
 
     halo: samples after which the filter's edge transient has decayed.  half: samples needed on each side of the
-    retained ones.  trim: samples dropped at each end.
+    retained ones.  trim, ends: samples dropped at each end of the log, and further ones that have no row of their own.
     """
 
     plan: Filter
@@ -222,6 +222,7 @@ class _FilterPass:
     halo: int
     half: int
     trim: int
+    ends: int
     next: int
     standing: float | None
     tail: Recording | None = None
@@ -232,8 +233,8 @@ class _FilterPass:
         assert plan.cutoff_hz is not None
         halo = math.ceil(SETTLED * rate / plan.cutoff_hz) + plan.window
         half = 0 if edges else half_length(plan, rate)
-        trim = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate)
-        return cls(plan, rate, halo, half, trim, trim + half, standing)
+        trim, ends = (0, 0) if edges else dropped_ends(plan, rate)
+        return cls(plan, rate, halo, half, trim, ends, trim + ends, standing)
 
     def motion(self, block: Recording, is_last: bool) -> Motion | None:
         """Retained samples that become available with this block; None if there are none."""
@@ -242,7 +243,7 @@ class _FilterPass:
         if end > self.next:
             check_finite(buffer)
             even_rate(buffer)
-            found = self.block(buffer, signals(buffer, self.plan, self.rate), end)
+            found = self.block(buffer, signals(buffer, self.plan, self.rate), end, is_last)
             self.next = end
         first = max(self.next - self.half - self.halo, self.offset)
         self.tail, self.offset = buffer.select(slice(first - self.offset, None)), first
@@ -251,14 +252,15 @@ class _FilterPass:
     def end(self, count: int, is_last: bool) -> int:
         """Index before which all retained samples are available, once `count` samples have been read."""
         if is_last:
-            return count - self.trim - self.half
+            return count - self.trim - self.ends
         ready, step = count - self.halo - self.half - self.next, thinning(self.plan, self.rate)
         return self.next + ready // step * step
 
-    def block(self, buffer: Recording, filtered: Sequence[Array], end: int) -> Motion:
+    def block(self, buffer: Recording, filtered: Sequence[Array], end: int, is_last: bool) -> Motion:
         """Retained samples from `next` to before `end`, with the neighbours that the parallel filter needs."""
-        rows, rate, step = self.rows(end), self.rate, thinning(self.plan, self.rate)
-        keep = (self.half, self.half + end - self.next, step)
+        rows, rate, step = self.rows(end, is_last), self.rate, thinning(self.plan, self.rate)
+        first = self.next - self.offset - rows.start
+        keep = (first, first + end - self.next, step)
         if self.plan.on == "signals":
             rate, keep = rate / step, (0, 0, 0)
         q, qd, qdd, tau = (a[rows] for a in filtered)
@@ -266,10 +268,12 @@ class _FilterPass:
         direction = None if self.standing is None else self._direction(filtered[1])[rows]
         return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source, channels, direction)
 
-    def rows(self, end: int) -> slice:
+    def rows(self, end: int, is_last: bool) -> slice:
         """Samples of the buffer that the block from `next` to before `end` is made of."""
         step = thinning(self.plan, self.rate) if self.plan.on == "signals" else 1
-        return slice(self.next - self.half - self.offset, end + self.half - self.offset, step)
+        first = max(self.next - self.half, self.trim)
+        stop = end + min(self.half, self.ends) if is_last else end + self.half
+        return slice(first - self.offset, stop - self.offset, step)
 
     def _direction(self, qd: Array) -> Array:
         """Signs of the velocities (N, n), filtered as the efforts are."""
@@ -408,6 +412,14 @@ def half_length(plan: Filter, rate: float) -> int:
     return math.ceil(PARALLEL_EDGE * rate / plan.parallel_hz)
 
 
+def dropped_ends(plan: Filter, rate: float) -> tuple[int, int]:
+    """Samples that the low-pass discards at each end of a log, and those that the parallel filter discards there."""
+    half = half_length(plan, rate)
+    whole = plan.parallel_trim_s is None or plan.equations != "torque"  # a derivative needs neighbours
+    own = half if whole else min(math.ceil((plan.parallel_trim_s or 0.0) * rate), half)
+    return math.ceil((plan.trim_s or 0.0) * rate), own
+
+
 def _parallel(motion: Motion, x: Array) -> Array:
     start, stop, step = motion.keep
     if len(x) != len(motion):
@@ -418,11 +430,16 @@ def _parallel(motion: Motion, x: Array) -> Array:
     half = half_length(motion.filter, motion.rate_hz)
     assert motion.filter.parallel_hz is not None
     taps = _taps(half, motion.filter.parallel_hz, motion.rate_hz)
-    before, after = half - start, half - (len(x) - stop)
-    if before > 0 or after > 0:  # a motion with its edges: the ends continue as they are
-        x = np.concatenate([np.repeat(x[:1], max(before, 0), 0), x, np.repeat(x[-1:], max(after, 0), 0)])
-        start, stop = start + max(before, 0), stop + max(before, 0)
-    return _every(step, taps, x[start - half : stop + half], len(range(start, stop, step)))
+    flat, count = x.reshape(len(x), -1), len(range(start, stop, step))
+    before, after = max(half - start, 0), max(half - (len(x) - stop), 0)
+    first, last = start + before - half, stop + before + half
+    if not before and not after:
+        y = _every(step, taps, flat[first:last], count)
+    else:  # near the ends of a log, a mean over the samples that there are
+        padded = np.pad(np.column_stack([flat, np.ones(len(x))]), ((before, after), (0, 0)))
+        y = _every(step, taps, padded[first:last], count)
+        y = y[:, :-1] / y[:, -1:]
+    return y.reshape(count, *x.shape[1:])
 
 
 @lru_cache(maxsize=64)
@@ -432,18 +449,17 @@ def _taps(half: int, cutoff_hz: float, rate_hz: float) -> Array:
 
 
 def _every(step: int, taps: Array, x: Array, count: int) -> Array:
-    """Output of a filter at every step-th sample, computed as products with one banded matrix."""
+    """Output of a filter of signals (N, columns) at every step-th sample, as products with one banded matrix."""
     width = (BLOCK - 1) * step + len(taps)
     band = np.zeros((BLOCK, width))
     for row in range(BLOCK):
         band[row, row * step : row * step + len(taps)] = taps
-    flat = x.reshape(len(x), -1)
-    y = np.empty((count, flat.shape[1]))
+    y = np.empty((count, x.shape[1]))
     for first in range(0, count, BLOCK):
         n = min(BLOCK, count - first)
         used = (n - 1) * step + len(taps)
-        y[first : first + n] = band[:n, :used] @ flat[first * step : first * step + used]
-    return y.reshape(count, *x.shape[1:])
+        y[first : first + n] = band[:n, :used] @ x[first * step : first * step + used]
+    return y
 
 
 # ------------------------------------------------------------------------------------------- how residuals are judged

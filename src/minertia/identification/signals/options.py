@@ -66,7 +66,7 @@ class Filter(Declared):
         "Cut-off of the parallel filter, which regressor and efforts both pass before decimation.",
         unit="Hz",
         range=HERTZ,
-        otherwise="0.4 `rate_hz`, or that of `[evaluation]` if the cut-off is chosen, higher for short logs",
+        otherwise="0.4 `rate_hz`, or that of `[evaluation]` if the cut-off is chosen",
         label="parallel filter",
     )
     on: str = option(
@@ -100,6 +100,17 @@ class Filter(Declared):
         range=HERTZ,
         otherwise="that of the fitted logs if the cut-off is chosen; else all logs have one cut-off",
         label="band of the fitted motion",
+    )
+
+    parallel_trim_s: float | None = option(
+        None,
+        "Time that the parallel filter discards at each end, at most 4.5 periods of its cut-off. Nearer to the ends, "
+        "regressor and efforts are averaged over the samples that there are, both in the same way. "
+        "Momentum and power equations always discard 4.5 periods.",
+        unit="s",
+        range=TIMES,
+        otherwise="4.5 periods of its cut-off; at most 5 % of the shortest log if the cut-off is chosen",
+        label="left out by the parallel filter",
     )
 
     def __post_init__(self) -> None:
