@@ -203,6 +203,44 @@ def test_files_of_converters_have_their_units_and_errors(tmp_path: Path) -> None
         read(loose, tmp_path)
 
 
+def made_by(text: str, creator: str) -> str:
+    data = f'metersPerUnit = 1\n    customLayerData = {{\n        string creator = "{creator}"\n    }}'
+    return text.replace("metersPerUnit = 1", data)
+
+
+def test_damping_that_a_converter_wrote_per_rad_is_read_so(tmp_path: Path) -> None:
+    """MuJoCo's 0.4 wrote newton:damping as mjc:damping, 57 times too much; later versions write it per degree."""
+    wrong = second("double mjc:damping = 2\nfloat newton:damping = 2")
+    right = wrong.replace("newton:damping = 2", f"newton:damping = {math.radians(2)}")
+    robot = read(made_by(wrong, "MuJoCo USD Converter v0.4.0"), tmp_path)
+    assert robot.effect_values == {"FV2": 2.0}
+    assert ["newton:damping is read per rad" in text for text in warnings(robot)] == [True]
+    robot = read(made_by(right, "MuJoCo USD Converter v0.5.0"), tmp_path)
+    assert robot.effect_values["FV2"] == pytest.approx(2.0, rel=1e-6) and not warnings(robot)
+    slide = second("double mjc:damping = 2\nfloat newton:damping = 2", "PhysicsPrismaticJoint")
+    assert not warnings(read(made_by(slide, "MuJoCo USD Converter v0.4.0"), tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("creator", "is_rad"),
+    [
+        ("MuJoCo USD Converter v0.4.0rc1", True),
+        ("MuJoCo USD Converter v0.5.0", False),
+        ("URDF USD Converter v0.3.1", True),
+        ("URDF USD Converter v0.3.4", False),
+        ("somebody", False),
+    ],
+)
+def test_offsets_of_mimic_joints_that_a_converter_wrote_in_rad_are_read_so(
+    creator: str, is_rad: bool, tmp_path: Path
+) -> None:
+    mimic = second("rel newton:mimicJoint = </arm/j1>\nfloat newton:mimicCoef0 = 0.5")
+    robot = read(made_by(mimic, creator), tmp_path)
+    assert robot.joints[1].follows is not None
+    assert robot.joints[1].follows.offset == pytest.approx(0.5 if is_rad else math.radians(0.5))
+    assert ["mimicCoef0 is read in rad" in text for text in warnings(robot)] == [True] * is_rad
+
+
 def test_a_centre_of_mass_that_the_converter_of_urdf_omits_is_the_origin(tmp_path: Path) -> None:
     """It writes none where the URDF has no origin of the inertia; simulators take one from the colliders."""
     inside = MASS.replace("point3f physics:centerOfMass = (0.1, 0, 0)\n", "") + "\n" + BOX.format("")

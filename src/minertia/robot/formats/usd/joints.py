@@ -56,6 +56,10 @@ FIRST_SIDE = {"physics:localPos0": (0.0, 0.0, 0.0), "physics:localRot0": (1.0, 0
 _BACK: Pose = (((1, 0, 0), (0, -1, 0), (0, 0, -1)), (0, 0, 0))  # half a turn about x: the axis in the other sense
 # of older programs, in units that differ
 DAMPING = "mjc:damping"
+PER_RAD = (  # by MuJoCo USD Converter 0.4 (its pull request 106)
+    "newton:damping is read per rad, as its converter wrote it beside an equal mjc:damping; programs take it per "
+    "degree: convert the robot again"
+)
 UNREAD = (DAMPING, "mjc:stiffness", "mjc:springdamper", "mjc:ref", "physxJoint:jointFriction")
 NEGATIVE = {"IA": "armature", "FV": "viscous friction", "FC": "dry friction"}
 OTHER_JOINT = "which is not supported; disable it, or describe the robot in an MJCF or a TOML file"
@@ -265,7 +269,9 @@ def read_effects(
     """
     values, notes = prim.values, []
     found = {symbol: v for symbol in EFFECTS if (v := _standard_effect(values, symbol, kind, units)) is not None}
-    if is_mujoco and "FV" not in found and DAMPING in values:
+    if is_mujoco and _is_set(values.get(DAMPING)) and ("FV" not in found or _is_per_rad(values, kind)):
+        if "FV" in found:
+            notes.append(Note("warning", f"joint '{name}'", PER_RAD))
         found["FV"] = shortest(float(values[DAMPING]))
     unread = [key for key in UNREAD if _is_set(values.get(key)) and not (key == DAMPING and "FV" in found)]
     if unread:
@@ -294,6 +300,12 @@ def _standard_effect(values: Mapping[str, Any], symbol: str, kind: str, units: U
             return shortest(float(value)) * units.effect(symbol, kind)
     raw = next((values[key] for key in RAW[symbol] if key in values), None)
     return None if raw is None else shortest(float(raw))
+
+
+def _is_per_rad(values: Mapping[str, Any], kind: str) -> bool:
+    """Whether the damping for Newton of a revolute joint is that for MuJoCo, although their units differ."""
+    own, theirs = float(values.get(EFFECTS["FV"][0], math.nan)), float(values[DAMPING])
+    return kind == "revolute" and agrees({DAMPING: own}, {DAMPING: theirs})
 
 
 def _is_set(value: Any) -> bool:

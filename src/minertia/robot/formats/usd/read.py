@@ -30,7 +30,7 @@ from minertia.robot.formats.usd.actuators import CONSTANT, KIND, TARGETS
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
 from minertia.robot.formats.usd.bodies import EDITED, body_notes, read_inertial
 from minertia.robot.formats.usd.check import check_values
-from minertia.robot.formats.usd.converters import MUJOCO, URDF, old_converter
+from minertia.robot.formats.usd.converters import MUJOCO, URDF, offset_in_rad, old_converter
 from minertia.robot.formats.usd.joints import (
     FIRST_SIDE,
     FrameReading,
@@ -536,7 +536,12 @@ class StageReading:
                     "newton:mimicCoef1; make both revolute or both prismatic"
                 )
             ratio *= unit / self.units.position(leader.motion.kind) if given.has_units else 1.0
-        return FollowsSpec((name,), (ratio,), given.offset * unit)
+        by = offset_in_rad(self.stage.creators)
+        if not by or given.has_units or not given.offset or kind != "revolute":
+            return FollowsSpec((name,), (ratio,), given.offset * unit)
+        text = f"newton:mimicCoef0 is read in rad, as {by} wrote it; programs take degrees: convert the robot again"
+        self.notes.append(Note("warning", f"joint '{edge.name}'", text))
+        return FollowsSpec((name,), (ratio,), given.offset)
 
     # ------------------------------------------------------------------ parts of the description
 
