@@ -288,6 +288,18 @@ def test_a_kinematic_base_is_fixed(tmp_path: Path) -> None:
         assert difference(read(stage(*TWO), tmp_path), read(stage(held, *ends), tmp_path)) == 0
 
 
+@pytest.mark.parametrize("taken", ["diagonalInertia", "centerOfMass"])
+def test_a_fixed_base_needs_no_inertia(taken: str, tmp_path: Path) -> None:
+    """It changes no effort; a base that moves, and links, do need one."""
+    inside = "\n".join([*(line for line in MASS.splitlines() if taken not in line), BOX.format("")])
+    robot = read(stage(body("base", inside), *TWO[1:]), tmp_path)
+    assert difference(read(stage(*TWO), tmp_path), robot) == 0
+    assert ["it does not move" in note.text for note in robot.notes] == [True]
+    for parts in ((body("base", inside), *TWO[1:3], *TWO[4:]), (*TWO[:2], body("lower", inside), *TWO[3:])):
+        with pytest.raises(MinertiaError, match=f"has a mass but no physics:{taken}"):
+            read(stage(*parts), tmp_path)
+
+
 # ------------------------------------------------------------------------------------------------ warnings
 
 
@@ -309,6 +321,13 @@ def test_what_simulators_take_otherwise_is_told(tmp_path: Path) -> None:
         assert f"its tendons ({name}) are not read" in warnings(read(text, tmp_path))[0]
     tool = read(stage(*TWO, body("tool", BOX.format("")), WELD), tmp_path)
     assert "it has no physics:mass and is read without one" in warnings(tool)[0]
+
+
+def test_a_lower_limit_above_the_upper_one_is_told(tmp_path: Path) -> None:
+    """USD says that it locks an axis of a D6 joint, and nothing for other joints."""
+    said = warnings(read(second("float physics:lowerLimit = 10\nfloat physics:upperLimit = -10"), tmp_path))
+    assert ["USD defines for D6 joints only" in text for text in said] == [True]
+    assert not warnings(read(second("float physics:lowerLimit = -10\nfloat physics:upperLimit = 10"), tmp_path))
 
 
 def test_a_base_that_is_placed_otherwise_than_its_joint_holds_it_is_told(tmp_path: Path) -> None:
@@ -445,6 +464,15 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(name: str, tmp_path: Pat
     with pytest.raises(MinertiaError, match=sentence) as caught:
         read(text, tmp_path)
     assert "\n" not in str(caught.value) and capfd.readouterr().err == ""
+
+
+def test_an_error_of_the_parser_names_its_line(tmp_path: Path) -> None:
+    text = stage(*TWO)
+    line = text[: text.index("physics:mass = 2")].count("\n") + 1
+    with pytest.raises(MinertiaError, match=f"it is no USD layer: line {line}: Error parsing simple value"):
+        read(text.replace("physics:mass = 2", "physics:mass = two", 1), tmp_path)
+    with pytest.raises(MinertiaError, match=r"it is no USD layer: line \d+$"):
+        read(text.replace("</arm/base>", "</arm/ base>"), tmp_path)
 
 
 def test_two_floating_robots_are_not_one(tmp_path: Path) -> None:

@@ -260,6 +260,14 @@ def read_limits(prim: Prim, kind: str, units: Units, own: bool) -> Limits:
     return limits_of(low * unit, high * unit, None if speed is None else speed * unit, force)
 
 
+def crossed_limits(limits: Limits, name: str) -> list[Note]:
+    """A warning for a lower limit above the upper one, by which only the schema of D6 joints locks an axis."""
+    if limits.lower is None or limits.upper is None or limits.lower <= limits.upper:
+        return []
+    text = "its lowerLimit is above its upperLimit, which USD defines for D6 joints only, where it locks an axis: "
+    return [Note("warning", f"joint '{name}'", f"{text}correct both, or make it a fixed joint")]
+
+
 def read_effects(
     prim: Prim, name: str, kind: str, units: Units, own: bool, *, is_mujoco: bool = False
 ) -> tuple[dict[str, float], dict[str, dict[str, float]], list[Note]]:

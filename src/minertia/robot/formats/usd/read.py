@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
@@ -28,7 +28,7 @@ from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import LENGTH_TOLERANCE, snap_rotation, snap_vector
 from minertia.robot.formats.usd.actuators import CONSTANT, KIND, TARGETS
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
-from minertia.robot.formats.usd.bodies import EDITED, body_notes, read_inertial
+from minertia.robot.formats.usd.bodies import EDITED, STILL, MissingInertia, body_notes, read_inertial
 from minertia.robot.formats.usd.check import check_values
 from minertia.robot.formats.usd.converters import MUJOCO, URDF, offset_in_rad, old_converter
 from minertia.robot.formats.usd.joints import (
@@ -37,6 +37,7 @@ from minertia.robot.formats.usd.joints import (
     JointMotion,
     as_single_axis,
     check_kind,
+    crossed_limits,
     motion_of,
     placed,
     read_effects,
@@ -116,9 +117,10 @@ class StageReading:
         """The robot of the stage."""
         root, base, world, edges = self._base()
         specs, order = self._tree(root, edges)
-        self.tens = {self.names[path]: self._ten(prim) for path, prim in self.bodies.items()}
         is_floating = (self.options.base or base) == "floating"
-        self._check_carried(specs, self.names.get(root, ""), is_floating)
+        moving = _moving(specs, {self.names[root]} if is_floating else set())
+        self.tens = {self.names[path]: self._ten(prim, moving) for path, prim in self.bodies.items()}
+        self._check_carried(moving)
         bodies = [BodySpec(self.names[path], self.tens[self.names[path]]) for path in order if path != WORLD]
         if root == WORLD:
             bodies.insert(0, BodySpec("world"))
@@ -474,9 +476,11 @@ class StageReading:
         effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own, is_mujoco=is_mujoco)
         self.notes += notes
         self._add_offset(prim, edge.name, effects, self.units.effort(kind))
+        limits = read_limits(prim, kind, self.units, self.own)
+        self.notes += crossed_limits(limits, edge.name)
         return replace(
             spec,
-            limits=read_limits(prim, kind, self.units, self.own),
+            limits=limits,
             effects=effects,
             constants=constants,
             follows=self._follows(edge),
@@ -545,11 +549,18 @@ class StageReading:
 
     # ------------------------------------------------------------------ parts of the description
 
-    def _ten(self, prim: Prim) -> Ten | None:
+    def _ten(self, prim: Prim, moving: Collection[str]) -> Ten | None:
+        """Ten parameters of a body; moving: names of the bodies whose inertia contributes to efforts."""
         name = self.names[prim.path]
         is_urdf = self.stage.is_of(URDF)
         self.notes += body_notes(prim, name, is_urdf=is_urdf)
-        ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source, is_urdf=is_urdf)
+        try:
+            ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source, is_urdf=is_urdf)
+        except MissingInertia:
+            if name in moving:
+                raise
+            self.notes.append(Note("info", f"link '{name}'", STILL))
+            return None
         impossible = impossible_body(name, ten)
         self.notes += [*notes, *([impossible] if impossible is not None else [])]
         return ten
@@ -625,15 +636,8 @@ class StageReading:
         effects = [{s: v[k] for s, v in motors.items() if len(v) == n and v[k]} for k in range(n)]
         return {"coupling": np.reshape(flat, (n, n)).tolist(), "motor_effects": effects}
 
-    def _check_carried(self, specs: Sequence[JointSpec], root: str, is_floating: bool) -> None:
-        """Raise an error for a moving body whose mass its colliders give; a warning for one without any mass.
-
-        A body on a fixed joint moves with the one that carries it.
-        """
-        moving = {root} if is_floating else set()
-        moving |= {spec.child for spec in specs if spec.kind != "fixed"}
-        for spec in specs:  # from the root outwards
-            moving |= {spec.child} if spec.parent in moving else set()
+    def _check_carried(self, moving: Collection[str]) -> None:
+        """Raise an error for a moving body whose mass its colliders give; a warning for one without any mass."""
         for name in (name for name in self.links if name in moving and self.tens[name] is None):
             prim = self.bodies[self.links[name]]
             if self.own and INERTIAL in prim.values:
@@ -660,6 +664,14 @@ class StageReading:
         if self.stage.variants:
             listed = ", ".join(self.stage.variants[:5])
             self.notes.append(Note("info", "stage", f"read with the variants {listed}"))
+
+
+def _moving(specs: Sequence[JointSpec], roots: Collection[str]) -> set[str]:
+    """Names of the bodies that move: roots that do, and all behind a moving joint, fixed joints included."""
+    moving = {*roots, *(spec.child for spec in specs if spec.kind != "fixed")}
+    for spec in specs:  # from the root outwards
+        moving |= {spec.child} if spec.parent in moving else set()
+    return moving
 
 
 def _is_joint(prim: Prim) -> bool:
