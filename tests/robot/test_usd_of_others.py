@@ -221,6 +221,22 @@ def test_damping_that_a_converter_wrote_per_rad_is_read_so(tmp_path: Path) -> No
     assert not warnings(read(made_by(slide, "MuJoCo USD Converter v0.4.0"), tmp_path))
 
 
+def test_an_overriding_layer_also_replaces_the_values_of_mujoco(tmp_path: Path) -> None:
+    """Newton refuses a joint whose mjc:damping contradicts newton:damping."""
+    from pxr import Usd
+
+    given = {"armature": 0.2, "damping": 0.4, "frictionloss": 0.3}
+    text = second("\n".join(f"uniform double mjc:{name} = {value}" for name, value in given.items()))
+    robot = read(made_by(text, "MuJoCo USD Converter v0.3.0"), tmp_path)
+    over = tmp_path / "over.usda"
+    write_robot(robot.with_parameters({"IA2": 0.5, "FV2": 0.25}), over, template=tmp_path / "arm.usda")
+    opened = Usd.Stage.Open(str(over))
+    prim = opened.GetPrimAtPath("/arm/j2")
+    found = {name: prim.GetAttribute(f"mjc:{name}").Get() for name in given}
+    assert found == {"armature": 0.5, "damping": 0.25, "frictionloss": 0.3}
+    assert read_robot(over).effect_values == {"IA2": 0.5, "FV2": 0.25, "FC2": 0.3}
+
+
 @pytest.mark.parametrize(
     ("creator", "is_rad"),
     [

@@ -14,6 +14,7 @@ from minertia.robot.formats.snap import ANGLE_TOLERANCE
 from minertia.robot.formats.usd.attributes import (
     EFFECTS,
     INERTIAL,
+    RAW,
     TYPES,
     axis_word,
     effect_attributes,
@@ -21,7 +22,8 @@ from minertia.robot.formats.usd.attributes import (
     inertial_attributes,
     own_effects,
 )
-from minertia.robot.formats.usd.joints import free_axis
+from minertia.robot.formats.usd.converters import MUJOCO
+from minertia.robot.formats.usd.joints import DAMPING, free_axis
 from minertia.robot.formats.usd.read import StageReading
 from minertia.robot.formats.usd.stage import read_stage
 from minertia.robot.formats.usd.text import Node, layer_text, quoted
@@ -155,7 +157,16 @@ class _Over:
             schemas = [name.replace(f":{word}", f":{free}") for name in schemas]
         node.schemas = schemas
         node.attributes = [("float", key, value) for key, value in values.items()]
+        node.attributes += [*self._raw(there, changed, now)]
         node.attributes += [*self._own(j, there)]
+
+    def _raw(self, there: Any, changed: list[str], now: Any) -> Iterator[tuple[str, str, float]]:
+        """Attributes of the template in SI units, which programs read beside the others or in their place."""
+        is_mujoco = self.reading.stage.is_of(MUJOCO)
+        for symbol, names in RAW.items():
+            more = (DAMPING,) if symbol == "FV" and is_mujoco else ()
+            for key in (name for name in (*names, *more) if symbol in changed and name in there):
+                yield "double" if key.startswith("mjc:") else "float", key, now.get(symbol, 0.0)
 
     def _own(self, j: int, there: Any) -> Iterator[tuple[str, str, Any]]:
         new = {key: (kind, key, value) for kind, key, value in own_effects(self.robot, j)}
