@@ -11,8 +11,10 @@ from minertia.algebra.vec3 import Pose, invert
 from minertia.io.errors import DescriptionError
 from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import ANGLE_TOLERANCE
+from minertia.robot.formats.usd.actuators import CONSTANT
 from minertia.robot.formats.usd.attributes import (
     EFFECTS,
+    HELD,
     INERTIAL,
     RAW,
     TYPES,
@@ -36,12 +38,13 @@ SNAPPED = 1e-7  # rad or m: larger differences are those of angles that one read
 SAME_PLACE = 1e-2  # rad or m between the joints of the robot and of the template
 
 
-def over_text(robot: Robot, template: str, sublayer: str, creator: str, prim: str = "") -> str:
-    """Text of the overriding layer.
+def over_text(robot: Robot, template: str, sublayer: str, creator: str, prim: str = "") -> tuple[str, tuple[str, ...]]:
+    """Text of the overriding layer, and the symbols of the effects that programs read from it.
 
     sublayer: path of the template, relative to the layer.  prim: path of the robot in the template.
     """
-    return _Over(robot, template, prim).text(sublayer, creator)
+    over = _Over(robot, template, prim)
+    return over.text(sublayer, creator), (*HELD, *(("OFF",) if over.has_offsets() else ()))
 
 
 class _Over:
@@ -159,6 +162,10 @@ class _Over:
         node.attributes = [("float", key, value) for key, value in values.items()]
         node.attributes += [*self._raw(there, changed, now)]
         node.attributes += [*self._own(j, there)]
+        actuator = self.reading.constant_efforts.get(path)
+        if actuator is not None and "OFF" in changed:
+            constant = -now.get("OFF", 0.0) / self.reading.units.effort(joint.kind)
+            self._node(actuator.path).attributes.append(("float", CONSTANT, constant))
 
     def _raw(self, there: Any, changed: list[str], now: Any) -> Iterator[tuple[str, str, float]]:
         """Attributes of the template in SI units, which programs read beside the others or in their place."""
@@ -174,6 +181,12 @@ class _Over:
             if key.startswith("minertia:effect:") and key.count(":") == 2 and key not in new:
                 yield "custom double", key, 0.0
         yield from new.values()
+
+    def has_offsets(self) -> bool:
+        """Whether each joint with an offset has an actuator in the template that holds it."""
+        there = self.reading.constant_efforts
+        pairs = zip(self.robot.joints, self.robot.effects, strict=True)
+        return all(self.reading.joints[joint.name] in there for joint, effects in pairs if effects.get("OFF"))
 
     def _node(self, path: str) -> Node:
         if self.reading.stage.prims[path].is_instance:

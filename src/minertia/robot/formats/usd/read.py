@@ -488,18 +488,19 @@ class StageReading:
         )
 
     @cached_property
-    def _constant_efforts(self) -> dict[str, float]:
-        """Constant efforts of Newton's actuators by the path of their joint, in units of the stage."""
-        found: dict[str, float] = {}
+    def constant_efforts(self) -> dict[str, Prim]:
+        """Newton's actuators with a constant effort by the path of their joint."""
+        found: dict[str, Prim] = {}
         for prim in self.stage.prims.values():
             value = prim.values.get(CONSTANT)
             if prim.kind == KIND and isinstance(value, float) and math.isfinite(value):
-                found |= {path: value for path in prim.targets.get(TARGETS, ())[:1]}
+                found |= {path: prim for path in prim.targets.get(TARGETS, ())[:1]}
         return found
 
     def _add_offset(self, joint: Prim, name: str, effects: dict[str, float], unit: float) -> None:
         """Add the constant effort of a joint's Newton actuator as an offset, unless ours is the same."""
-        constant = self._constant_efforts.get(joint.path)
+        actuator = self.constant_efforts.get(joint.path)
+        constant = None if actuator is None else actuator.values[CONSTANT]
         if constant is None or agrees({CONSTANT: effects.get("OFF", 0.0)}, {CONSTANT: -constant * unit}):
             return
         if "OFF" in effects:
