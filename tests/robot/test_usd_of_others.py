@@ -12,6 +12,7 @@ from minertia.dynamics.model import inverse_dynamics
 from minertia.io.errors import MinertiaError
 from minertia.robot.files import read_robot, write_robot
 from minertia.robot.robot import Robot
+from minertia.simulation.proof import prove
 from tests.robot.usd_helpers import ARM, FIXED, HEAD, MASS, PLACE, TWO, body, joint, stage
 
 pytest.importorskip("pxr")
@@ -219,6 +220,36 @@ def test_damping_that_a_converter_wrote_per_rad_is_read_so(tmp_path: Path) -> No
     assert robot.effect_values["FV2"] == pytest.approx(2.0, rel=1e-6) and not warnings(robot)
     slide = second("double mjc:damping = 2\nfloat newton:damping = 2", "PhysicsPrismaticJoint")
     assert not warnings(read(made_by(slide, "MuJoCo USD Converter v0.4.0"), tmp_path))
+
+
+@pytest.mark.parametrize(("unit", "size"), [("degree", math.pi / 180), ("radian", 1.0), ("", 0.0)])
+def test_springs_of_mujoco_are_read_where_their_unit_is_known(unit: str, size: float, tmp_path: Path) -> None:
+    """Stiffness is per rad; springref and ref, the position at the zero of USD, are in the unit of the scene."""
+    mujoco = pytest.importorskip("mujoco")
+    spring = {"stiffness": 3.0, "springref": 20.0, "ref": 5.0}
+    text = second("\n".join(f"double mjc:{name} = {value}" for name, value in spring.items()))
+    given = f'uniform token mjc:compiler:angle = "{unit}"' if unit else ""
+    text = made_by(text + f'def PhysicsScene "scene"\n{{\n{given}\n}}\n', "MuJoCo USD Converter v0.8.0")
+    robot = read(text, tmp_path)
+    assert ["mjc:stiffness" in said for said in warnings(robot)] == [not unit]
+    if not unit:
+        assert not robot.effect_values
+        return
+    joint = f'<joint axis="0 1 0" {" ".join(f"""{name}="{value}" """ for name, value in spring.items())}/>'
+    inertial = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    xml = f"""<mujoco><compiler angle="{unit}"/><option gravity="0 0 0"/>
+        <worldbody><body>{joint}{inertial}</body></worldbody></mujoco>"""
+    arm = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(arm)
+    data.qpos[0] = 0.3 + spring["ref"] * size
+    mujoco.mj_inverse(arm, data)
+    effort = inverse_dynamics(robot, [[0.0, 0.3]], np.zeros((1, 2)), np.zeros((1, 2)))
+    rigid = inverse_dynamics(robot.without_effects(["KS2"]), [[0.0, 0.3]], np.zeros((1, 2)), np.zeros((1, 2)))
+    assert float((effort - rigid)[0, 1]) == pytest.approx(float(data.qfrc_inverse[0]), rel=1e-12)
+    for stiffness in (5.0, 0.0):
+        over, other = tmp_path / "over.usda", robot.with_parameters({"KS2": stiffness, "M2": 3.0})
+        write_robot(other, over, template=tmp_path / "arm.usda", force=True)
+        assert difference(other, read_robot(over)) < 1e-12 and prove(other, over).is_held
 
 
 def test_an_overriding_layer_also_replaces_the_values_of_mujoco(tmp_path: Path) -> None:

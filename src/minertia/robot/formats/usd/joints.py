@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ from minertia.robot.formats.usd.attributes import (
     shortest,
 )
 from minertia.robot.formats.usd.bodies import EDITED
+from minertia.robot.formats.usd.springs import DAMPER, ORIGIN, STIFFNESS
 from minertia.robot.formats.usd.stage import Prim
 from minertia.robot.joint import Elastic, Joint, Limits
 from minertia.robot.robot import Note
@@ -60,7 +61,7 @@ PER_RAD = (  # by MuJoCo USD Converter 0.4 (its pull request 106)
     "newton:damping is read per rad, as its converter wrote it beside an equal mjc:damping; programs take it per "
     "degree: convert the robot again"
 )
-UNREAD = (DAMPING, "mjc:stiffness", "mjc:springdamper", "mjc:ref", "physxJoint:jointFriction")
+UNREAD = (DAMPING, STIFFNESS, DAMPER, ORIGIN, "physxJoint:jointFriction")
 NEGATIVE = {"IA": "armature", "FV": "viscous friction", "FC": "dry friction"}
 OTHER_JOINT = "which is not supported; disable it, or describe the robot in an MJCF or a TOML file"
 Array = NDArray[np.float64]
@@ -269,11 +270,19 @@ def crossed_limits(limits: Limits, name: str) -> list[Note]:
 
 
 def read_effects(
-    prim: Prim, name: str, kind: str, units: Units, own: bool, *, is_mujoco: bool = False
+    prim: Prim,
+    name: str,
+    kind: str,
+    units: Units,
+    own: bool,
+    *,
+    is_mujoco: bool = False,
+    unread: Collection[str] = UNREAD,
 ) -> tuple[dict[str, float], dict[str, dict[str, float]], list[Note]]:
     """Effects of a joint, their constants, and notes.
 
     is_mujoco: whether the file is of MuJoCo's converter, in which mjc:damping is in N m s/rad or N s/m.
+    unread: attributes that are reported as not read.
     """
     values, notes = prim.values, []
     found = {symbol: v for symbol in EFFECTS if (v := _standard_effect(values, symbol, kind, units)) is not None}
@@ -281,7 +290,7 @@ def read_effects(
         if "FV" in found:
             notes.append(Note("warning", f"joint '{name}'", PER_RAD))
         found["FV"] = shortest(float(values[DAMPING]))
-    unread = [key for key in UNREAD if _is_set(values.get(key)) and not (key == DAMPING and "FV" in found)]
+    unread = [key for key in unread if _is_set(values.get(key)) and not (key == DAMPING and "FV" in found)]
     if unread:
         text = f"{', '.join(unread)} not read: its unit differs between programs"
         notes.append(Note("warning", f"joint '{name}'", text))

@@ -27,6 +27,7 @@ from minertia.robot.formats.usd.attributes import (
 from minertia.robot.formats.usd.converters import MUJOCO
 from minertia.robot.formats.usd.joints import DAMPING, free_axis
 from minertia.robot.formats.usd.read import StageReading
+from minertia.robot.formats.usd.springs import STIFFNESS, spring_attributes
 from minertia.robot.formats.usd.stage import read_stage
 from minertia.robot.formats.usd.text import Node, layer_text, quoted
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
@@ -160,20 +161,24 @@ class _Over:
             schemas = [name.replace(f":{word}", f":{free}") for name in schemas]
         node.schemas = schemas
         node.attributes = [("float", key, value) for key, value in values.items()]
-        node.attributes += [*self._raw(there, changed, now)]
+        node.attributes += [*self._raw(j, there, changed)]
         node.attributes += [*self._own(j, there)]
         actuator = self.reading.constant_efforts.get(path)
         if actuator is not None and "OFF" in changed:
             constant = -now.get("OFF", 0.0) / self.reading.units.effort(joint.kind)
             self._node(actuator.path).attributes.append(("float", CONSTANT, constant))
 
-    def _raw(self, there: Any, changed: list[str], now: Any) -> Iterator[tuple[str, str, float]]:
+    def _raw(self, j: int, there: Any, changed: list[str]) -> Iterator[tuple[str, str, float]]:
         """Attributes of the template in SI units, which programs read beside the others or in their place."""
-        is_mujoco = self.reading.stage.is_of(MUJOCO)
+        now, is_mujoco = self.robot.effects[j], self.reading.stage.is_of(MUJOCO)
         for symbol, names in RAW.items():
             more = (DAMPING,) if symbol == "FV" and is_mujoco else ()
             for key in (name for name in (*names, *more) if symbol in changed and name in there):
                 yield "double" if key.startswith("mjc:") else "float", key, now.get(symbol, 0.0)
+        if is_mujoco and "KS" in changed and STIFFNESS in there:
+            stiffness, rest = now.get("KS", 0.0), self.robot.effect_constants(j, "KS").get("rest", 0.0)
+            kind = self.robot.joints[j].kind
+            yield from (("double", *a) for a in spring_attributes(there, kind, self.reading.angle, stiffness, rest))
 
     def _own(self, j: int, there: Any) -> Iterator[tuple[str, str, Any]]:
         new = {key: (kind, key, value) for kind, key, value in own_effects(self.robot, j)}

@@ -33,6 +33,7 @@ from minertia.robot.formats.usd.check import check_values
 from minertia.robot.formats.usd.converters import MUJOCO, URDF, offset_in_rad, old_converter
 from minertia.robot.formats.usd.joints import (
     FIRST_SIDE,
+    UNREAD,
     FrameReading,
     JointMotion,
     as_single_axis,
@@ -48,6 +49,7 @@ from minertia.robot.formats.usd.joints import (
 )
 from minertia.robot.formats.usd.mimic import newton_mimic, physx_mimic
 from minertia.robot.formats.usd.scene import read_gravity
+from minertia.robot.formats.usd.springs import STIFFNESS, angle_unit, read_spring
 from minertia.robot.formats.usd.stage import Prim, UsdStage, is_body, read_stage
 from minertia.robot.formats.usd.text import plain_name
 from minertia.robot.inertia import Ten
@@ -473,8 +475,14 @@ class StageReading:
         if kind == "fixed":
             return spec
         is_mujoco = self.stage.is_of(MUJOCO)
-        effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own, is_mujoco=is_mujoco)
+        spring = read_spring(prim.values, kind, self.angle) if is_mujoco and self.own else None
+        unread = UNREAD if spring is None else [key for key in UNREAD if key != STIFFNESS]
+        effects, constants, notes = read_effects(
+            prim, edge.name, kind, self.units, self.own, is_mujoco=is_mujoco, unread=unread
+        )
         self.notes += notes
+        if spring is not None and "KS" not in effects:
+            effects["KS"], constants["KS"] = spring[0], {"rest": spring[1]}
         self._add_offset(prim, edge.name, effects, self.units.effort(kind))
         limits = read_limits(prim, kind, self.units, self.own)
         self.notes += crossed_limits(limits, edge.name)
@@ -486,6 +494,11 @@ class StageReading:
             follows=self._follows(edge),
             elastic=read_elastic(prim) if self.own else None,
         )
+
+    @cached_property
+    def angle(self) -> float | None:
+        """Unit [rad] of angles in MuJoCo's attributes; None where it is not specified."""
+        return angle_unit(self.stage.prims.values())
 
     @cached_property
     def constant_efforts(self) -> dict[str, Prim]:
