@@ -169,6 +169,10 @@ def test_gravity_follows_the_rules_of_the_schema(tmp_path: Path) -> None:
     assert warnings(read(two, tmp_path)) == ["its physics scenes differ in gravity; the first one is read"]
     (said,) = warnings(read(stage(*TWO, head=HEAD.replace('upAxis = "Z"', "")), tmp_path))
     assert "does not give upAxis" in said
+    for size, unit, strength in ((9.81, 0.01, "0.0981"), (981, 1, "981"), (981, 0.01, "")):
+        text = scene(f"float physics:gravityMagnitude = {size}").replace("PerUnit = 1", f"PerUnit = {unit}")
+        told = [f"gravity is {strength} m/s2" in said for said in warnings(read(text, tmp_path))]
+        assert told == [True] * bool(strength)
 
 
 # ------------------------------------------------------------------------------------------------ effects, mimic joints
