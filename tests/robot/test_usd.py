@@ -232,6 +232,10 @@ BROKEN = {
     "no bodies": ('#usda 1.0\ndef Xform "arm" {}\n', "no rigid bodies; it may hold shapes only"),
     "spherical": (stage(*ARM, SPHERE), "joint 'j2' is a spherical joint, which is not supported"),
     "d6": (stage(*ARM, D6), "joint 'j2' is a D6 joint with 6 free axes"),
+    "end in the world": (
+        stage(*TWO, body("tool"), joint("j3", "lower", "tool"), joint("j4", "tool", "")),
+        "closes a loop by the joints 'fixed' and 'j4' to the world.*where one of these joins two links",
+    ),
     "loop": (stage(*TWO, joint("j3", "base", "lower")), "joint 'j.' closes a loop"),
     "excluded": (
         stage(*TWO, joint("j3", "base", "lower", "bool physics:excludeFromArticulation = 1")),

@@ -374,6 +374,13 @@ def test_what_simulators_take_otherwise_is_told(tmp_path: Path) -> None:
     assert "it has no physics:mass and is read without one" in warnings(tool)[0]
 
 
+def test_a_joint_of_one_link_with_itself_is_told(tmp_path: Path) -> None:
+    for extra, where in ((joint("j3", "lower", "lower"), "link 'lower'"), (joint("j3", "", ""), "no link")):
+        (said,) = warnings(read(stage(*TWO, extra), tmp_path))
+        assert f"both its ends are on {where}, so it moves nothing" in said
+    assert not warnings(read(stage(*TWO, WELD.replace("/arm/tool", "/arm/lower")), tmp_path))
+
+
 def test_a_lower_limit_above_the_upper_one_is_told(tmp_path: Path) -> None:
     """USD says that it locks an axis of a D6 joint, and nothing for other joints."""
     said = warnings(read(second("float physics:lowerLimit = 10\nfloat physics:upperLimit = -10"), tmp_path))

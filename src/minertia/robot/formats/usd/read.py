@@ -233,7 +233,16 @@ class StageReading:
             text = "it is outside the articulation (excludeFromArticulation), and read like other joints"
             self.notes.append(Note("info", f"joint '{names[prim.path]}'", text))
             found.append(self._edge(prim, names[prim.path]))
-        return [edge for edge in found if edge.bodies[0] != edge.bodies[1]]
+        return [edge for edge in found if self._joins(edge)]
+
+    def _joins(self, edge: Edge) -> bool:
+        """Whether a joint joins two bodies; a warning for one that should move and does not."""
+        body, other = edge.bodies
+        if body == other and edge.motion.kind != "fixed":
+            where = f"link '{self.names[body]}'" if body else "no link"
+            text = f"both its ends are on {where}, so it moves nothing and is not read; correct body0 and body1"
+            self.notes.append(Note("warning", f"joint '{edge.name}'", text))
+        return body != other
 
     def _unstacked(self) -> Iterator[Edge]:
         """Joints with links without mass between those of one pair of links, in the order of the stage.
@@ -446,15 +455,26 @@ class StageReading:
                 other = edge.other(body)
                 if other in known:
                     self._check_stacked(edge)
-                    self._fail(
-                        f"joint '{edge.name}' closes a loop, and loops are not read from USD; describe the robot in an "
-                        "MJCF or a TOML file"
-                    )
+                    self._fail_loop(edge, root)
                 known.add(other)
                 order.append(other)
                 waiting.append(other)
                 specs.append(self._joint(edge, body))
         return specs, order
+
+    def _fail_loop(self, edge: Edge, root: str) -> NoReturn:
+        """Raise an error for a joint that closes a loop; one without a body is a joint to the world."""
+        ends = [other for other in self.edges if WORLD in other.bodies]
+        if root != WORLD or len(ends) < 2:
+            self._fail(
+                f"joint '{edge.name}' closes a loop, and loops are not read from USD; describe the robot in an MJCF or "
+                "a TOML file"
+            )
+        names = " and ".join(f"'{other.name}'" for other in ends[:2])
+        self._fail(
+            f"joint '{edge.name}' closes a loop by the joints {names} to the world, and loops are not read from USD; "
+            "correct body0 and body1 where one of these joins two links"
+        )
 
     def _check_stacked(self, edge: Edge) -> None:
         """Raise an error for a joint beside another one between the same bodies."""
