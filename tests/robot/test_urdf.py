@@ -88,6 +88,11 @@ def test_a_revolute_joint_without_limits_is_told() -> None:
     robots = [parse(urdf(link("b"), link("a"), joint("j", "b", "a", kind))) for kind in ("revolute", "continuous")]
     told, free = ([note.text for note in robot.notes if "<limit>" in note.text] for robot in robots)
     assert len(told) == 1 and "read without limits, as a continuous joint" in told[0] and not free
+    for attributes, missing in (("", "lower and upper"), ('lower="-1"', "upper"), ('lower="-1" upper="1"', "")):
+        limit = f'<limit effort="9" velocity="2" {attributes}/>'
+        robot = parse(urdf(link("b"), link("a"), joint("j", "b", "a", "revolute", limit)))
+        told = [note.text for note in robot.notes if note.level == "warning"]
+        assert [f"its <limit> lacks {missing}: no limit here" in text for text in told] == [True] * bool(missing)
 
 
 def test_limits() -> None:

@@ -20,6 +20,7 @@ from minertia.robot.formats.usd.attributes import HELD
 from minertia.robot.formats.usd.text import plain_name
 from minertia.robot.parameters import split_name
 from minertia.robot.robot import Robot
+from minertia.simulation.proof import prove
 from tests.robot.usd_helpers import ARM, FIXED, HEAD, MASS, PLACE, TWO, PlainReader, body, joint, stage
 from tests.shared import SHARED, needs_shared
 
@@ -231,6 +232,10 @@ BROKEN = {
     "no bodies": ('#usda 1.0\ndef Xform "arm" {}\n', "no rigid bodies; it may hold shapes only"),
     "spherical": (stage(*ARM, SPHERE), "joint 'j2' is a spherical joint, which is not supported"),
     "d6": (stage(*ARM, D6), "joint 'j2' is a D6 joint with 6 free axes"),
+    "end in the world": (
+        stage(*TWO, body("tool"), joint("j3", "lower", "tool"), joint("j4", "tool", "")),
+        "closes a loop by the joints 'fixed' and 'j4' to the world.*where one of these joins two links",
+    ),
     "loop": (stage(*TWO, joint("j3", "base", "lower")), "joint 'j.' closes a loop"),
     "excluded": (
         stage(*TWO, joint("j3", "base", "lower", "bool physics:excludeFromArticulation = 1")),
@@ -326,6 +331,22 @@ def test_a_template_is_overridden_in_a_layer_of_ours(tmp_path: Path) -> None:
         write_robot(read_robot("puma560_physical"), tmp_path / "other.usda", template=tmp_path / "arm.usda")
     with pytest.raises(MinertiaError, match="this file is an input of this command"):
         write_robot(changed, tmp_path / "arm.usda", template=tmp_path / "arm.usda", force=True)
+
+
+def test_offsets_of_a_template_are_those_of_its_actuators(run, tmp_path: Path) -> None:
+    """A layer over a stage with Newton's actuators overrides their constant efforts; else the old ones act on."""
+    servo = 'def NewtonActuator "servo{0}"\n{{\nrel newton:targets = </arm/j{0}>\nfloat newton:constEffort = 0.5\n}}\n'
+    (tmp_path / "arm.usda").write_text(stage(*TWO, servo.format(1), servo.format(2)))
+    robot = read_robot(tmp_path / "arm.usda")
+    assert robot.effect_values == {"OFF1": -0.5, "OFF2": -0.5}
+    other = robot.without_effects(["OFF1"]).with_parameters({"OFF2": 0.25, "M2": 2.5})
+    over = tmp_path / "over.usda"
+    notes = write_robot(other, over, template=tmp_path / "arm.usda")
+    assert read_robot(over).effect_values == {"OFF2": 0.25} and difference(other, read_robot(over)) < 1e-12
+    assert prove(other, over).is_held and not any("USD has no place" in note.text for note in notes)
+    write_robot(other, tmp_path / "other.toml")
+    code, _, err = run("convert", tmp_path / "other.toml", tmp_path / "more.usda", "--template", tmp_path / "arm.usda")
+    assert code == 0 and "no place" not in err
 
 
 def test_convert_prints_the_proof(run, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from minertia.dynamics.model import inverse_dynamics
 from minertia.io.errors import MinertiaError
 from minertia.robot.files import read_robot, write_robot
 from minertia.robot.robot import Robot
+from minertia.simulation.proof import prove
 from tests.robot.usd_helpers import ARM, FIXED, HEAD, MASS, PLACE, TWO, body, joint, stage
 
 pytest.importorskip("pxr")
@@ -168,6 +169,10 @@ def test_gravity_follows_the_rules_of_the_schema(tmp_path: Path) -> None:
     assert warnings(read(two, tmp_path)) == ["its physics scenes differ in gravity; the first one is read"]
     (said,) = warnings(read(stage(*TWO, head=HEAD.replace('upAxis = "Z"', "")), tmp_path))
     assert "does not give upAxis" in said
+    for size, unit, strength in ((9.81, 0.01, "0.0981"), (981, 1, "981"), (981, 0.01, "")):
+        text = scene(f"float physics:gravityMagnitude = {size}").replace("PerUnit = 1", f"PerUnit = {unit}")
+        told = [f"gravity is {strength} m/s2" in said for said in warnings(read(text, tmp_path))]
+        assert told == [True] * bool(strength)
 
 
 # ------------------------------------------------------------------------------------------------ effects, mimic joints
@@ -201,6 +206,90 @@ def test_files_of_converters_have_their_units_and_errors(tmp_path: Path) -> None
     loose = stage(*TWO[:4], joint("j1", "", "upper"), joint("j2", "", "lower"))
     with pytest.raises(MinertiaError, match="its 2 links are each joined to the world and to no other link"):
         read(loose, tmp_path)
+
+
+def made_by(text: str, creator: str) -> str:
+    data = f'metersPerUnit = 1\n    customLayerData = {{\n        string creator = "{creator}"\n    }}'
+    return text.replace("metersPerUnit = 1", data)
+
+
+def test_damping_that_a_converter_wrote_per_rad_is_read_so(tmp_path: Path) -> None:
+    """MuJoCo's 0.4 wrote newton:damping as mjc:damping, 57 times too much; later versions write it per degree."""
+    wrong = second("double mjc:damping = 2\nfloat newton:damping = 2")
+    right = wrong.replace("newton:damping = 2", f"newton:damping = {math.radians(2)}")
+    robot = read(made_by(wrong, "MuJoCo USD Converter v0.4.0"), tmp_path)
+    assert robot.effect_values == {"FV2": 2.0}
+    assert ["newton:damping is read per rad" in text for text in warnings(robot)] == [True]
+    robot = read(made_by(right, "MuJoCo USD Converter v0.5.0"), tmp_path)
+    assert robot.effect_values["FV2"] == pytest.approx(2.0, rel=1e-6) and not warnings(robot)
+    slide = second("double mjc:damping = 2\nfloat newton:damping = 2", "PhysicsPrismaticJoint")
+    assert not warnings(read(made_by(slide, "MuJoCo USD Converter v0.4.0"), tmp_path))
+
+
+@pytest.mark.parametrize(("unit", "size"), [("degree", math.pi / 180), ("radian", 1.0), ("", 0.0)])
+def test_springs_of_mujoco_are_read_where_their_unit_is_known(unit: str, size: float, tmp_path: Path) -> None:
+    """Stiffness is per rad; springref and ref, the position at the zero of USD, are in the unit of the scene."""
+    mujoco = pytest.importorskip("mujoco")
+    spring = {"stiffness": 3.0, "springref": 20.0, "ref": 5.0}
+    text = second("\n".join(f"double mjc:{name} = {value}" for name, value in spring.items()))
+    given = f'uniform token mjc:compiler:angle = "{unit}"' if unit else ""
+    text = made_by(text + f'def PhysicsScene "scene"\n{{\n{given}\n}}\n', "MuJoCo USD Converter v0.8.0")
+    robot = read(text, tmp_path)
+    assert ["mjc:stiffness" in said for said in warnings(robot)] == [not unit]
+    if not unit:
+        assert not robot.effect_values
+        return
+    joint = f'<joint axis="0 1 0" {" ".join(f"""{name}="{value}" """ for name, value in spring.items())}/>'
+    inertial = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    xml = f"""<mujoco><compiler angle="{unit}"/><option gravity="0 0 0"/>
+        <worldbody><body>{joint}{inertial}</body></worldbody></mujoco>"""
+    arm = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(arm)
+    data.qpos[0] = 0.3 + spring["ref"] * size
+    mujoco.mj_inverse(arm, data)
+    effort = inverse_dynamics(robot, [[0.0, 0.3]], np.zeros((1, 2)), np.zeros((1, 2)))
+    rigid = inverse_dynamics(robot.without_effects(["KS2"]), [[0.0, 0.3]], np.zeros((1, 2)), np.zeros((1, 2)))
+    assert float((effort - rigid)[0, 1]) == pytest.approx(float(data.qfrc_inverse[0]), rel=1e-12)
+    for stiffness in (5.0, 0.0):
+        over, other = tmp_path / "over.usda", robot.with_parameters({"KS2": stiffness, "M2": 3.0})
+        write_robot(other, over, template=tmp_path / "arm.usda", force=True)
+        assert difference(other, read_robot(over)) < 1e-12 and prove(other, over).is_held
+
+
+def test_an_overriding_layer_also_replaces_the_values_of_mujoco(tmp_path: Path) -> None:
+    """Newton refuses a joint whose mjc:damping contradicts newton:damping."""
+    from pxr import Usd
+
+    given = {"armature": 0.2, "damping": 0.4, "frictionloss": 0.3}
+    text = second("\n".join(f"uniform double mjc:{name} = {value}" for name, value in given.items()))
+    robot = read(made_by(text, "MuJoCo USD Converter v0.3.0"), tmp_path)
+    over = tmp_path / "over.usda"
+    write_robot(robot.with_parameters({"IA2": 0.5, "FV2": 0.25}), over, template=tmp_path / "arm.usda")
+    opened = Usd.Stage.Open(str(over))
+    prim = opened.GetPrimAtPath("/arm/j2")
+    found = {name: prim.GetAttribute(f"mjc:{name}").Get() for name in given}
+    assert found == {"armature": 0.5, "damping": 0.25, "frictionloss": 0.3}
+    assert read_robot(over).effect_values == {"IA2": 0.5, "FV2": 0.25, "FC2": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("creator", "is_rad"),
+    [
+        ("MuJoCo USD Converter v0.4.0rc1", True),
+        ("MuJoCo USD Converter v0.5.0", False),
+        ("URDF USD Converter v0.3.1", True),
+        ("URDF USD Converter v0.3.4", False),
+        ("somebody", False),
+    ],
+)
+def test_offsets_of_mimic_joints_that_a_converter_wrote_in_rad_are_read_so(
+    creator: str, is_rad: bool, tmp_path: Path
+) -> None:
+    mimic = second("rel newton:mimicJoint = </arm/j1>\nfloat newton:mimicCoef0 = 0.5")
+    robot = read(made_by(mimic, creator), tmp_path)
+    assert robot.joints[1].follows is not None
+    assert robot.joints[1].follows.offset == pytest.approx(0.5 if is_rad else math.radians(0.5))
+    assert ["mimicCoef0 is read in rad" in text for text in warnings(robot)] == [True] * is_rad
 
 
 def test_a_centre_of_mass_that_the_converter_of_urdf_omits_is_the_origin(tmp_path: Path) -> None:
@@ -250,6 +339,18 @@ def test_a_kinematic_base_is_fixed(tmp_path: Path) -> None:
         assert difference(read(stage(*TWO), tmp_path), read(stage(held, *ends), tmp_path)) == 0
 
 
+@pytest.mark.parametrize("taken", ["diagonalInertia", "centerOfMass"])
+def test_a_fixed_base_needs_no_inertia(taken: str, tmp_path: Path) -> None:
+    """It changes no effort; a base that moves, and links, do need one."""
+    inside = "\n".join([*(line for line in MASS.splitlines() if taken not in line), BOX.format("")])
+    robot = read(stage(body("base", inside), *TWO[1:]), tmp_path)
+    assert difference(read(stage(*TWO), tmp_path), robot) == 0
+    assert ["it does not move" in note.text for note in robot.notes] == [True]
+    for parts in ((body("base", inside), *TWO[1:3], *TWO[4:]), (*TWO[:2], body("lower", inside), *TWO[3:])):
+        with pytest.raises(MinertiaError, match=f"has a mass but no physics:{taken}"):
+            read(stage(*parts), tmp_path)
+
+
 # ------------------------------------------------------------------------------------------------ warnings
 
 
@@ -271,6 +372,20 @@ def test_what_simulators_take_otherwise_is_told(tmp_path: Path) -> None:
         assert f"its tendons ({name}) are not read" in warnings(read(text, tmp_path))[0]
     tool = read(stage(*TWO, body("tool", BOX.format("")), WELD), tmp_path)
     assert "it has no physics:mass and is read without one" in warnings(tool)[0]
+
+
+def test_a_joint_of_one_link_with_itself_is_told(tmp_path: Path) -> None:
+    for extra, where in ((joint("j3", "lower", "lower"), "link 'lower'"), (joint("j3", "", ""), "no link")):
+        (said,) = warnings(read(stage(*TWO, extra), tmp_path))
+        assert f"both its ends are on {where}, so it moves nothing" in said
+    assert not warnings(read(stage(*TWO, WELD.replace("/arm/tool", "/arm/lower")), tmp_path))
+
+
+def test_a_lower_limit_above_the_upper_one_is_told(tmp_path: Path) -> None:
+    """USD says that it locks an axis of a D6 joint, and nothing for other joints."""
+    said = warnings(read(second("float physics:lowerLimit = 10\nfloat physics:upperLimit = -10"), tmp_path))
+    assert ["USD defines for D6 joints only" in text for text in said] == [True]
+    assert not warnings(read(second("float physics:lowerLimit = -10\nfloat physics:upperLimit = 10"), tmp_path))
 
 
 def test_a_base_that_is_placed_otherwise_than_its_joint_holds_it_is_told(tmp_path: Path) -> None:
@@ -407,6 +522,15 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(name: str, tmp_path: Pat
     with pytest.raises(MinertiaError, match=sentence) as caught:
         read(text, tmp_path)
     assert "\n" not in str(caught.value) and capfd.readouterr().err == ""
+
+
+def test_an_error_of_the_parser_names_its_line(tmp_path: Path) -> None:
+    text = stage(*TWO)
+    line = text[: text.index("physics:mass = 2")].count("\n") + 1
+    with pytest.raises(MinertiaError, match=f"it is no USD layer: line {line}: Error parsing simple value"):
+        read(text.replace("physics:mass = 2", "physics:mass = two", 1), tmp_path)
+    with pytest.raises(MinertiaError, match=r"it is no USD layer: line \d+$"):
+        read(text.replace("</arm/base>", "</arm/ base>"), tmp_path)
 
 
 def test_two_floating_robots_are_not_one(tmp_path: Path) -> None:

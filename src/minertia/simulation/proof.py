@@ -48,12 +48,12 @@ class Proof:
 
 def prove(robot: Robot, file: Path, prim: str = "") -> Proof:
     """Compare the efforts of a robot with those of the robot read from its USD file."""
-    target = target_of(file)
-    assert target is not None
-    whole, held = robot.numeric, held_by(robot, target).numeric
     own, theirs = (
         parse_usd("", str(file), ReadOptions(robot.base, 0.0, False, prim=prim, single=s)) for s in (False, True)
     )
+    target = target_of(file, "newton" if any(effects.get("OFF") for effects in theirs.effects) else "")  # its actuators
+    assert target is not None
+    whole, held = robot.numeric, held_by(robot, target).numeric
     lost = tuple(name for name in robot.effect_values if name not in held.effect_values)
     # names count only where ours are read: other programs see those of the prims, which cannot be any text
     same = (whole.coordinate_names, whole.base) == (own.coordinate_names, own.base)

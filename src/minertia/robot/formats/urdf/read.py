@@ -136,11 +136,17 @@ def read_joint(element: Element, snap: float) -> tuple[JointSpec, list[Note]]:
 
 
 def _without_range(element: Element, owner: str) -> list[Note]:
-    """Note on a revolute joint without a range of positions."""
-    if element.attributes.get("type") != "revolute" or element.first("limit") is not None:
+    """Note on a revolute joint without a range of positions, which a URDF requires."""
+    limit = element.first("limit")
+    given = [] if limit is None else [a for a in ("lower", "upper") if a in limit.attributes]
+    if element.attributes.get("type") != "revolute" or len(given) == 2:
         return []
-    text = "it has no <limit> and is read without limits, as a continuous joint; give <limit> or type continuous"
-    return [Note("info", owner, text, element.line)]
+    if limit is None:
+        text = "it has no <limit> and is read without limits, as a continuous joint; give <limit> or type continuous"
+        return [Note("info", owner, text, element.line)]
+    missing = " and ".join(a for a in ("lower", "upper") if a not in given)
+    text = f"its <limit> lacks {missing}: no limit here, 0 in programs such as Pinocchio; give both"
+    return [Note("warning", owner, text, limit.line)]
 
 
 def read_effects(joint: Element, owner: str) -> dict[str, float]:

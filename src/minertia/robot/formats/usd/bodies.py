@@ -29,8 +29,13 @@ from minertia.robot.robot import Note
 
 MASS_SCHEMAS = ("PhysicsMassAPI", "NewtonMassAPI")  # the second one includes the first
 WEIGHTLESS = ("physxRigidBody:disableGravity", "mjc:gravcomp", "mjc:body:gravcomp")
+STILL = "it has a mass without inertia or centre of mass, and is read without: it does not move, so no effort changes"
 APART = 1e-4  # part of the largest moment by which the two forms of an inertia may differ
 Array = NDArray[np.float64]
+
+
+class MissingInertia(DescriptionError):
+    """Link with a mass whose inertia or centre of mass is not given."""
 
 
 def read_inertial(
@@ -104,7 +109,7 @@ def _centre(prim: Prim, name: str, source: str, is_urdf: bool) -> Array:
     if found is not None:
         return found
     if prim.colliders and not is_urdf:
-        raise DescriptionError(
+        raise MissingInertia(
             f"link '{name}' has a mass but no {CENTRE}, which simulators then take from colliders; specify it",
             file=source,
         )
@@ -118,7 +123,7 @@ def _inertia(prim: Prim, name: str, own: bool, source: str) -> Array:
     if moments is not None and not np.any(moments):
         moments = None
     if moments is None and six is None:
-        raise DescriptionError(
+        raise MissingInertia(
             f"link '{name}' has a mass but no {MOMENTS}, which simulators then take from colliders; specify it",
             file=source,
         )

@@ -40,6 +40,7 @@ COUNTS: Mapping[str, int] = {
     **{AXIS_SPEED.format(word): 0 for word in ("angular", "linear")},
     **{"newton:mimicCoef0": 0, "newton:mimicCoef1": 0, "minertia:follows:offset": 0},
     **{"minertia:gravity": 3, FRAME: 12, NUMBER: 0, CONSTANT: 0, "mjc:damping": 0},
+    **{"mjc:stiffness": 0, "mjc:springref": 0, "mjc:ref": 0},
     **dict.fromkeys((INERTIAL, FULL, "minertia:coupling", "minertia:follows:ratios"), LIST),
 }
 STARTS: Mapping[str, int] = {  # of the names of further attributes

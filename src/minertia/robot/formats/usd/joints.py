@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ from minertia.robot.formats.usd.attributes import (
     shortest,
 )
 from minertia.robot.formats.usd.bodies import EDITED
+from minertia.robot.formats.usd.springs import DAMPER, ORIGIN, STIFFNESS
 from minertia.robot.formats.usd.stage import Prim
 from minertia.robot.joint import Elastic, Joint, Limits
 from minertia.robot.robot import Note
@@ -56,7 +57,11 @@ FIRST_SIDE = {"physics:localPos0": (0.0, 0.0, 0.0), "physics:localRot0": (1.0, 0
 _BACK: Pose = (((1, 0, 0), (0, -1, 0), (0, 0, -1)), (0, 0, 0))  # half a turn about x: the axis in the other sense
 # of older programs, in units that differ
 DAMPING = "mjc:damping"
-UNREAD = (DAMPING, "mjc:stiffness", "mjc:springdamper", "mjc:ref", "physxJoint:jointFriction")
+PER_RAD = (  # by MuJoCo USD Converter 0.4 (its pull request 106)
+    "newton:damping is read per rad, as its converter wrote it beside an equal mjc:damping; programs take it per "
+    "degree: convert the robot again"
+)
+UNREAD = (DAMPING, STIFFNESS, DAMPER, ORIGIN, "physxJoint:jointFriction")
 NEGATIVE = {"IA": "armature", "FV": "viscous friction", "FC": "dry friction"}
 OTHER_JOINT = "which is not supported; disable it, or describe the robot in an MJCF or a TOML file"
 Array = NDArray[np.float64]
@@ -256,18 +261,36 @@ def read_limits(prim: Prim, kind: str, units: Units, own: bool) -> Limits:
     return limits_of(low * unit, high * unit, None if speed is None else speed * unit, force)
 
 
+def crossed_limits(limits: Limits, name: str) -> list[Note]:
+    """A warning for a lower limit above the upper one, by which only the schema of D6 joints locks an axis."""
+    if limits.lower is None or limits.upper is None or limits.lower <= limits.upper:
+        return []
+    text = "its lowerLimit is above its upperLimit, which USD defines for D6 joints only, where it locks an axis: "
+    return [Note("warning", f"joint '{name}'", f"{text}correct both, or make it a fixed joint")]
+
+
 def read_effects(
-    prim: Prim, name: str, kind: str, units: Units, own: bool, *, is_mujoco: bool = False
+    prim: Prim,
+    name: str,
+    kind: str,
+    units: Units,
+    own: bool,
+    *,
+    is_mujoco: bool = False,
+    unread: Collection[str] = UNREAD,
 ) -> tuple[dict[str, float], dict[str, dict[str, float]], list[Note]]:
     """Effects of a joint, their constants, and notes.
 
     is_mujoco: whether the file is of MuJoCo's converter, in which mjc:damping is in N m s/rad or N s/m.
+    unread: attributes that are reported as not read.
     """
     values, notes = prim.values, []
     found = {symbol: v for symbol in EFFECTS if (v := _standard_effect(values, symbol, kind, units)) is not None}
-    if is_mujoco and "FV" not in found and DAMPING in values:
+    if is_mujoco and _is_set(values.get(DAMPING)) and ("FV" not in found or _is_per_rad(values, kind)):
+        if "FV" in found:
+            notes.append(Note("warning", f"joint '{name}'", PER_RAD))
         found["FV"] = shortest(float(values[DAMPING]))
-    unread = [key for key in UNREAD if _is_set(values.get(key)) and not (key == DAMPING and "FV" in found)]
+    unread = [key for key in unread if _is_set(values.get(key)) and not (key == DAMPING and "FV" in found)]
     if unread:
         text = f"{', '.join(unread)} not read: its unit differs between programs"
         notes.append(Note("warning", f"joint '{name}'", text))
@@ -294,6 +317,12 @@ def _standard_effect(values: Mapping[str, Any], symbol: str, kind: str, units: U
             return shortest(float(value)) * units.effect(symbol, kind)
     raw = next((values[key] for key in RAW[symbol] if key in values), None)
     return None if raw is None else shortest(float(raw))
+
+
+def _is_per_rad(values: Mapping[str, Any], kind: str) -> bool:
+    """Whether the damping for Newton of a revolute joint is that for MuJoCo, although their units differ."""
+    own, theirs = float(values.get(EFFECTS["FV"][0], math.nan)), float(values[DAMPING])
+    return kind == "revolute" and agrees({DAMPING: own}, {DAMPING: theirs})
 
 
 def _is_set(value: Any) -> bool:

@@ -11,9 +11,12 @@ from minertia.algebra.vec3 import Pose, invert
 from minertia.io.errors import DescriptionError
 from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import ANGLE_TOLERANCE
+from minertia.robot.formats.usd.actuators import CONSTANT
 from minertia.robot.formats.usd.attributes import (
     EFFECTS,
+    HELD,
     INERTIAL,
+    RAW,
     TYPES,
     axis_word,
     effect_attributes,
@@ -21,8 +24,10 @@ from minertia.robot.formats.usd.attributes import (
     inertial_attributes,
     own_effects,
 )
-from minertia.robot.formats.usd.joints import free_axis
+from minertia.robot.formats.usd.converters import MUJOCO
+from minertia.robot.formats.usd.joints import DAMPING, free_axis
 from minertia.robot.formats.usd.read import StageReading
+from minertia.robot.formats.usd.springs import STIFFNESS, spring_attributes
 from minertia.robot.formats.usd.stage import read_stage
 from minertia.robot.formats.usd.text import Node, layer_text, quoted
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
@@ -34,12 +39,13 @@ SNAPPED = 1e-7  # rad or m: larger differences are those of angles that one read
 SAME_PLACE = 1e-2  # rad or m between the joints of the robot and of the template
 
 
-def over_text(robot: Robot, template: str, sublayer: str, creator: str, prim: str = "") -> str:
-    """Text of the overriding layer.
+def over_text(robot: Robot, template: str, sublayer: str, creator: str, prim: str = "") -> tuple[str, tuple[str, ...]]:
+    """Text of the overriding layer, and the symbols of the effects that programs read from it.
 
     sublayer: path of the template, relative to the layer.  prim: path of the robot in the template.
     """
-    return _Over(robot, template, prim).text(sublayer, creator)
+    over = _Over(robot, template, prim)
+    return over.text(sublayer, creator), (*HELD, *(("OFF",) if over.has_offsets() else ()))
 
 
 class _Over:
@@ -155,7 +161,24 @@ class _Over:
             schemas = [name.replace(f":{word}", f":{free}") for name in schemas]
         node.schemas = schemas
         node.attributes = [("float", key, value) for key, value in values.items()]
+        node.attributes += [*self._raw(j, there, changed)]
         node.attributes += [*self._own(j, there)]
+        actuator = self.reading.constant_efforts.get(path)
+        if actuator is not None and "OFF" in changed:
+            constant = -now.get("OFF", 0.0) / self.reading.units.effort(joint.kind)
+            self._node(actuator.path).attributes.append(("float", CONSTANT, constant))
+
+    def _raw(self, j: int, there: Any, changed: list[str]) -> Iterator[tuple[str, str, float]]:
+        """Attributes of the template in SI units, which programs read beside the others or in their place."""
+        now, is_mujoco = self.robot.effects[j], self.reading.stage.is_of(MUJOCO)
+        for symbol, names in RAW.items():
+            more = (DAMPING,) if symbol == "FV" and is_mujoco else ()
+            for key in (name for name in (*names, *more) if symbol in changed and name in there):
+                yield "double" if key.startswith("mjc:") else "float", key, now.get(symbol, 0.0)
+        if is_mujoco and "KS" in changed and STIFFNESS in there:
+            stiffness, rest = now.get("KS", 0.0), self.robot.effect_constants(j, "KS").get("rest", 0.0)
+            kind = self.robot.joints[j].kind
+            yield from (("double", *a) for a in spring_attributes(there, kind, self.reading.angle, stiffness, rest))
 
     def _own(self, j: int, there: Any) -> Iterator[tuple[str, str, Any]]:
         new = {key: (kind, key, value) for kind, key, value in own_effects(self.robot, j)}
@@ -163,6 +186,12 @@ class _Over:
             if key.startswith("minertia:effect:") and key.count(":") == 2 and key not in new:
                 yield "custom double", key, 0.0
         yield from new.values()
+
+    def has_offsets(self) -> bool:
+        """Whether each joint with an offset has an actuator in the template that holds it."""
+        there = self.reading.constant_efforts
+        pairs = zip(self.robot.joints, self.robot.effects, strict=True)
+        return all(self.reading.joints[joint.name] in there for joint, effects in pairs if effects.get("OFF"))
 
     def _node(self, path: str) -> Node:
         if self.reading.stage.prims[path].is_instance:

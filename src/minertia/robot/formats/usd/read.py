@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
@@ -28,15 +28,17 @@ from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import LENGTH_TOLERANCE, snap_rotation, snap_vector
 from minertia.robot.formats.usd.actuators import CONSTANT, KIND, TARGETS
 from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
-from minertia.robot.formats.usd.bodies import EDITED, body_notes, read_inertial
+from minertia.robot.formats.usd.bodies import EDITED, STILL, MissingInertia, body_notes, read_inertial
 from minertia.robot.formats.usd.check import check_values
-from minertia.robot.formats.usd.converters import MUJOCO, URDF, old_converter
+from minertia.robot.formats.usd.converters import MUJOCO, URDF, offset_in_rad, old_converter
 from minertia.robot.formats.usd.joints import (
     FIRST_SIDE,
+    UNREAD,
     FrameReading,
     JointMotion,
     as_single_axis,
     check_kind,
+    crossed_limits,
     motion_of,
     placed,
     read_effects,
@@ -47,6 +49,7 @@ from minertia.robot.formats.usd.joints import (
 )
 from minertia.robot.formats.usd.mimic import newton_mimic, physx_mimic
 from minertia.robot.formats.usd.scene import read_gravity
+from minertia.robot.formats.usd.springs import STIFFNESS, angle_unit, read_spring
 from minertia.robot.formats.usd.stage import Prim, UsdStage, is_body, read_stage
 from minertia.robot.formats.usd.text import plain_name
 from minertia.robot.inertia import Ten
@@ -116,9 +119,10 @@ class StageReading:
         """The robot of the stage."""
         root, base, world, edges = self._base()
         specs, order = self._tree(root, edges)
-        self.tens = {self.names[path]: self._ten(prim) for path, prim in self.bodies.items()}
         is_floating = (self.options.base or base) == "floating"
-        self._check_carried(specs, self.names.get(root, ""), is_floating)
+        moving = _moving(specs, {self.names[root]} if is_floating else set())
+        self.tens = {self.names[path]: self._ten(prim, moving) for path, prim in self.bodies.items()}
+        self._check_carried(moving)
         bodies = [BodySpec(self.names[path], self.tens[self.names[path]]) for path in order if path != WORLD]
         if root == WORLD:
             bodies.insert(0, BodySpec("world"))
@@ -229,7 +233,16 @@ class StageReading:
             text = "it is outside the articulation (excludeFromArticulation), and read like other joints"
             self.notes.append(Note("info", f"joint '{names[prim.path]}'", text))
             found.append(self._edge(prim, names[prim.path]))
-        return [edge for edge in found if edge.bodies[0] != edge.bodies[1]]
+        return [edge for edge in found if self._joins(edge)]
+
+    def _joins(self, edge: Edge) -> bool:
+        """Whether a joint joins two bodies; a warning for one that should move and does not."""
+        body, other = edge.bodies
+        if body == other and edge.motion.kind != "fixed":
+            where = f"link '{self.names[body]}'" if body else "no link"
+            text = f"both its ends are on {where}, so it moves nothing and is not read; correct body0 and body1"
+            self.notes.append(Note("warning", f"joint '{edge.name}'", text))
+        return body != other
 
     def _unstacked(self) -> Iterator[Edge]:
         """Joints with links without mass between those of one pair of links, in the order of the stage.
@@ -442,15 +455,26 @@ class StageReading:
                 other = edge.other(body)
                 if other in known:
                     self._check_stacked(edge)
-                    self._fail(
-                        f"joint '{edge.name}' closes a loop, and loops are not read from USD; describe the robot in an "
-                        "MJCF or a TOML file"
-                    )
+                    self._fail_loop(edge, root)
                 known.add(other)
                 order.append(other)
                 waiting.append(other)
                 specs.append(self._joint(edge, body))
         return specs, order
+
+    def _fail_loop(self, edge: Edge, root: str) -> NoReturn:
+        """Raise an error for a joint that closes a loop; one without a body is a joint to the world."""
+        ends = [other for other in self.edges if WORLD in other.bodies]
+        if root != WORLD or len(ends) < 2:
+            self._fail(
+                f"joint '{edge.name}' closes a loop, and loops are not read from USD; describe the robot in an MJCF or "
+                "a TOML file"
+            )
+        names = " and ".join(f"'{other.name}'" for other in ends[:2])
+        self._fail(
+            f"joint '{edge.name}' closes a loop by the joints {names} to the world, and loops are not read from USD; "
+            "correct body0 and body1 where one of these joins two links"
+        )
 
     def _check_stacked(self, edge: Edge) -> None:
         """Raise an error for a joint beside another one between the same bodies."""
@@ -471,12 +495,20 @@ class StageReading:
         if kind == "fixed":
             return spec
         is_mujoco = self.stage.is_of(MUJOCO)
-        effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own, is_mujoco=is_mujoco)
+        spring = read_spring(prim.values, kind, self.angle) if is_mujoco and self.own else None
+        unread = UNREAD if spring is None else [key for key in UNREAD if key != STIFFNESS]
+        effects, constants, notes = read_effects(
+            prim, edge.name, kind, self.units, self.own, is_mujoco=is_mujoco, unread=unread
+        )
         self.notes += notes
+        if spring is not None and "KS" not in effects:
+            effects["KS"], constants["KS"] = spring[0], {"rest": spring[1]}
         self._add_offset(prim, edge.name, effects, self.units.effort(kind))
+        limits = read_limits(prim, kind, self.units, self.own)
+        self.notes += crossed_limits(limits, edge.name)
         return replace(
             spec,
-            limits=read_limits(prim, kind, self.units, self.own),
+            limits=limits,
             effects=effects,
             constants=constants,
             follows=self._follows(edge),
@@ -484,18 +516,24 @@ class StageReading:
         )
 
     @cached_property
-    def _constant_efforts(self) -> dict[str, float]:
-        """Constant efforts of Newton's actuators by the path of their joint, in units of the stage."""
-        found: dict[str, float] = {}
+    def angle(self) -> float | None:
+        """Unit [rad] of angles in MuJoCo's attributes; None where it is not specified."""
+        return angle_unit(self.stage.prims.values())
+
+    @cached_property
+    def constant_efforts(self) -> dict[str, Prim]:
+        """Newton's actuators with a constant effort by the path of their joint."""
+        found: dict[str, Prim] = {}
         for prim in self.stage.prims.values():
             value = prim.values.get(CONSTANT)
             if prim.kind == KIND and isinstance(value, float) and math.isfinite(value):
-                found |= {path: value for path in prim.targets.get(TARGETS, ())[:1]}
+                found |= {path: prim for path in prim.targets.get(TARGETS, ())[:1]}
         return found
 
     def _add_offset(self, joint: Prim, name: str, effects: dict[str, float], unit: float) -> None:
         """Add the constant effort of a joint's Newton actuator as an offset, unless ours is the same."""
-        constant = self._constant_efforts.get(joint.path)
+        actuator = self.constant_efforts.get(joint.path)
+        constant = None if actuator is None else actuator.values[CONSTANT]
         if constant is None or agrees({CONSTANT: effects.get("OFF", 0.0)}, {CONSTANT: -constant * unit}):
             return
         if "OFF" in effects:
@@ -536,15 +574,27 @@ class StageReading:
                     "newton:mimicCoef1; make both revolute or both prismatic"
                 )
             ratio *= unit / self.units.position(leader.motion.kind) if given.has_units else 1.0
-        return FollowsSpec((name,), (ratio,), given.offset * unit)
+        by = offset_in_rad(self.stage.creators)
+        if not by or given.has_units or not given.offset or kind != "revolute":
+            return FollowsSpec((name,), (ratio,), given.offset * unit)
+        text = f"newton:mimicCoef0 is read in rad, as {by} wrote it; programs take degrees: convert the robot again"
+        self.notes.append(Note("warning", f"joint '{edge.name}'", text))
+        return FollowsSpec((name,), (ratio,), given.offset)
 
     # ------------------------------------------------------------------ parts of the description
 
-    def _ten(self, prim: Prim) -> Ten | None:
+    def _ten(self, prim: Prim, moving: Collection[str]) -> Ten | None:
+        """Ten parameters of a body; moving: names of the bodies whose inertia contributes to efforts."""
         name = self.names[prim.path]
         is_urdf = self.stage.is_of(URDF)
         self.notes += body_notes(prim, name, is_urdf=is_urdf)
-        ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source, is_urdf=is_urdf)
+        try:
+            ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source, is_urdf=is_urdf)
+        except MissingInertia:
+            if name in moving:
+                raise
+            self.notes.append(Note("info", f"link '{name}'", STILL))
+            return None
         impossible = impossible_body(name, ten)
         self.notes += [*notes, *([impossible] if impossible is not None else [])]
         return ten
@@ -620,15 +670,8 @@ class StageReading:
         effects = [{s: v[k] for s, v in motors.items() if len(v) == n and v[k]} for k in range(n)]
         return {"coupling": np.reshape(flat, (n, n)).tolist(), "motor_effects": effects}
 
-    def _check_carried(self, specs: Sequence[JointSpec], root: str, is_floating: bool) -> None:
-        """Raise an error for a moving body whose mass its colliders give; a warning for one without any mass.
-
-        A body on a fixed joint moves with the one that carries it.
-        """
-        moving = {root} if is_floating else set()
-        moving |= {spec.child for spec in specs if spec.kind != "fixed"}
-        for spec in specs:  # from the root outwards
-            moving |= {spec.child} if spec.parent in moving else set()
+    def _check_carried(self, moving: Collection[str]) -> None:
+        """Raise an error for a moving body whose mass its colliders give; a warning for one without any mass."""
         for name in (name for name in self.links if name in moving and self.tens[name] is None):
             prim = self.bodies[self.links[name]]
             if self.own and INERTIAL in prim.values:
@@ -655,6 +698,14 @@ class StageReading:
         if self.stage.variants:
             listed = ", ".join(self.stage.variants[:5])
             self.notes.append(Note("info", "stage", f"read with the variants {listed}"))
+
+
+def _moving(specs: Sequence[JointSpec], roots: Collection[str]) -> set[str]:
+    """Names of the bodies that move: roots that do, and all behind a moving joint, fixed joints included."""
+    moving = {*roots, *(spec.child for spec in specs if spec.kind != "fixed")}
+    for spec in specs:  # from the root outwards
+        moving |= {spec.child} if spec.parent in moving else set()
+    return moving
 
 
 def _is_joint(prim: Prim) -> bool:

@@ -18,6 +18,7 @@ from minertia.robot.robot import EARTH, Note
 UP = {"Y": (0.0, -1.0, 0.0), "Z": (0.0, 0.0, -1.0), "": (0.0, -1.0, 0.0)}  # upward axis -> direction of gravity
 OFF = ("newton:gravityEnabled", "mjc:flag:gravity")  # false: no gravity
 LEAST = -0.5e38  # m/s2; below, by the parser of OpenUSD, the earth's gravity is meant
+USUAL = (1.0, 30.0)  # m/s2; from the moon's gravity to Jupiter's, beyond which a unit is mistaken
 SAME = 1e-6  # relative difference that is rounding of 32 bits
 Array = NDArray[np.float64]
 
@@ -66,6 +67,10 @@ def _notes(stage: UsdStage, scenes: list[Mapping[str, Any]], found: list[Array])
     if not stage.up and not any(np.any(_way(values)) for values in scenes[:1]):
         text = "the stage does not give upAxis, so gravity acts along -Y, by the rule of USD"
         notes.append(Note("warning", "stage", text))
+    strength = float(np.linalg.norm(found[0]))
+    if strength and not USUAL[0] <= strength <= USUAL[1]:
+        text = f"gravity is {strength:.3g} m/s2, since gravityMagnitude is in units of length of the stage; "
+        notes.append(Note("warning", "stage", f"{text}if the earth's is meant, correct it, or metersPerUnit"))
     if any(values.get(name) is False for values in scenes[:1] for name in OFF):
         notes.append(Note("warning", "stage", "the physics scene disables gravity"))
     if any(np.abs(other - found[0]).max() > SAME for other in found[1:]):

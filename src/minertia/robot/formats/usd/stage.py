@@ -34,6 +34,7 @@ POINTER = b"version https://git-lfs.github.com/spec/"
 PACKAGE = b"PK\x03\x04"  # .usdz
 COLLIDER = "PhysicsCollisionAPI"
 BODY = "PhysicsRigidBodyAPI"
+MAX_REASON = 150  # characters of a message of OpenUSD's parser
 _NAMESPACES = ("physics:", "newton:", "physx", "drive:", "limit:", "mjc:", "urdf:", "minertia:")
 
 
@@ -165,9 +166,9 @@ def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
         path, by = waiting.pop()
         _refuse_layer(path, by, source)
         why = _unreadable(path)
-        layer = None if why else _layer(pxr, path)
+        layer, error = (None, "") if why else _layer(pxr, path)
         if layer is None:
-            why = why or "it is no USD layer"
+            why = why or f"it is no USD layer{error}"
             if not by:
                 raise DescriptionError(why, file=source)
             yield f"'{path.name}' ({why})"
@@ -241,17 +242,27 @@ def _depth(path: Path) -> int:
     return int(np.cumsum(opened.astype(np.int32) - closed).max(initial=0))
 
 
-def _layer(pxr: Any, path: Path) -> Any:
+def _layer(pxr: Any, path: Path) -> tuple[Any, str]:
+    """Layer of a file; None, and the place of the first error as the end of a sentence, if it is no USD."""
     delegate = pxr.UsdUtils.CoalescingDiagnosticDelegate()
     try:
         known = pxr.Sdf.Layer.Find(str(path))
         if known is not None:
             known.Reload(True)
-        return pxr.Sdf.Layer.FindOrOpen(str(path))
-    except (pxr.Tf.ErrorException, RuntimeError):
-        return None
+        return pxr.Sdf.Layer.FindOrOpen(str(path)), ""
+    except (pxr.Tf.ErrorException, RuntimeError) as err:
+        return None, _place(str(err))
     finally:
         delegate.TakeUncoalescedDiagnostics()
+
+
+def _place(error: str) -> str:
+    """Line of a text layer at which OpenUSD's parser fails, and its reason if that is no name of its own code."""
+    match = re.search(r"\.usda?:(\d+):\d+: (.*?)(?: in <.*)?'?$", error, re.MULTILINE)
+    if match is None:
+        return ""
+    reason = "".join(c for c in match[2] if c.isprintable())[:MAX_REASON]
+    return f": line {match[1]}" + (f": {reason}" if "pxrInternal" not in reason else "")
 
 
 # -------------------------------------------------------------------------------------------------------------- prims

@@ -58,14 +58,15 @@ def write_usd(
     check_written(robot)
     inputs: tuple[Path, ...] = ()
     if template is None:
-        text = to_usda(robot, actuators)
+        text, held = to_usda(robot, actuators), (*HELD, *(("OFF",) if actuators else ()))
     else:
         stage = Path(template)
         place = os.path.relpath(os.path.realpath(stage), os.path.dirname(os.path.realpath(path)) or ".")
-        text, inputs = over_text(robot.numeric, str(stage), Path(place).as_posix(), CREATOR, prim), (stage,)
+        text, held = over_text(robot.numeric, str(stage), Path(place).as_posix(), CREATOR, prim)
+        inputs = (stage,)
     is_text = Path(path).suffix.lower() == ".usda"
     write_file(path, text if is_text else to_crate(text), force=force, inputs=inputs)
-    return tuple(_notes(robot, template is None, (*HELD, *(("OFF",) if actuators else ()))))
+    return tuple(_notes(robot, template is None, held))
 
 
 def check_written(robot: Robot) -> None:
