@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.problem.marginal import Groups, MarginalLikelihood
+from minertia.identification.problem.marginal import SIZES, Groups, MarginalLikelihood
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.solve import excited_fit, noise_floor
@@ -53,7 +53,6 @@ POWER = "it adds power to the motion at high speeds"
 STATIC = "friction at rest would be more than twice that of sliding"
 THINNED = "no viscous friction would be left at high speeds"
 PUSHES = "Coulomb friction would be negative just outside the range of the logs"
-SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
 SAME_ERROR = 5e-4  # relative change of the error of predictions that is told as none: 0.05 %
 WARM = 8  # iterations of the factors from those of a larger model
 
