@@ -299,6 +299,12 @@ def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
             f"{_percent(own)} of the {word} is not explained,{noise} more than the {_percent(bound)} that "
             f"{e.measure.advice}"
         )
+    elif e.measure.knows_noise and own >= at.DROWNED:
+        is_small = False
+        told.append(
+            f"{_percent(own)} of the {word} is not explained: even if all of this is noise, the logs do not show "
+            f"whether the model predicts the {word}; check their columns, and record motion with larger {word}s"
+        )
     for joint, log, relative, is_idle in _unexplained(e, judged):
         if is_idle:
             told.append(
