@@ -278,7 +278,6 @@ class _Selection:
                 self.places.setdefault(name.partition("@")[0], []).append(k)
         self.rows = problem.samples * len(problem.row_names) / max(memory, 1.0)
         self.tried: list[Tried] = []
-        self.gains: dict[Step, float] = {}
 
     def run(self) -> Ladder:
         if self._is_exact():
@@ -380,7 +379,6 @@ class _Selection:
         other = self.likelihood.maximised(use, self.found, WARM)
         loss = self.found.likelihood - other.likelihood
         where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
-        self.gains[step] = self._gain(loss)
         if loss > self._tie(step, joints):
             return
         self.tried.append(Tried("effects", f"{step.word} at {where}", self._gain(loss), False, _reason(step, loss)))
@@ -428,7 +426,7 @@ class _Selection:
         loss = self.found.likelihood - other.likelihood
         stays = loss > TIE
         reason = "the logs are less likely without it" if stays else ""
-        self.tried.append(Tried("effects", f"without {DROPPED}", -self._gain(loss), not stays, reason))
+        self.tried.append(Tried("effects", f"without {DROPPED}", self._gain(-loss), not stays, reason))
         if not stays:
             self.use, self.found = use, other
         return not stays
@@ -442,7 +440,8 @@ class _Selection:
             columns = [k for j in joints for k in self._places(step, j) if self.use[k]]
             told = [_value_of(self.problem.names[k]) for k in columns]
             values = tuple(float(value) if value else None for value in told)
-            one = Taken(step, joints, values, self.gains.get(step, float("nan")))
+            other = self.likelihood.maximised(self._without(step, joints), self.found, WARM)
+            one = Taken(step, joints, values, self._gain(self.found.likelihood - other.likelihood))
             taken.append(one)
             where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
             self.tried.append(Tried("effects", f"{step.word} at {where}", one.gain, True))
