@@ -218,6 +218,7 @@ def test_much_more_on_left_out_folds_is_told(own, is_told):
 def test_without_folds_or_unseen_logs_nothing_is_good():
     found = verdict(Evidence(residuals(0.1), (), (), NOTHING_LEFT_OUT))
     assert not found.is_good and any("too short for cross-validation" in reason for reason in found.reasons)
+    assert not any("evaluated by cross-validation" in reason for reason in found.reasons)
 
 
 def test_a_fault_alone_makes_a_model_not_good():
