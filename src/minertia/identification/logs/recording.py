@@ -410,7 +410,8 @@ def check_finite(recording: Recording) -> None:
         )
         other = f', or omit this signal with {name} = "" in [columns]' if name in MEASURED else ""
         raise RecordingError(
-            f"{what}; omit this part with from and to, or drop such rows with --drop-torn (drop_torn = true in [columns]){other}",
+            f"{what}; omit this part with from and to, or drop such rows with --drop-torn (drop_torn = true in "
+            f"[columns]){other}",
             file=recording.source or None,
             column=recording.column(f"{name}{j + 1}"),
             row=first,
