@@ -43,7 +43,7 @@ LEAST = 0.01  # of the viscous friction at rest, left at high speeds, as a lubri
 EXCESS = 1.0  # of Coulomb friction: Stribeck friction is at most that, as static friction of drives is at most twice it
 MARGIN = 1.5  # times the highest speed and the range of the logs, up to which friction must take power from the motion
 FRACTIONS = {  # of the highest speed of a joint, for presliding of its range: values of constants that are tried
-    "FCT": (0.003, 0.01, 0.03, 0.1),
+    "FCT": (0.003, 0.0055, 0.01, 0.018, 0.03, 0.055, 0.1),  # further apart, other effects make up for the difference
     "FVS": (0.03, 0.1, 0.3),
     "FS": (0.01, 0.03, 0.1),
     "FP": (0.001, 0.003, 0.01, 0.03),
