@@ -347,7 +347,7 @@ class _Selection:
                     continue
                 trials = [self._with_only(options, k) for k in options]
                 likely = np.array([self.likelihood.likelihood(use, self.found) for use in trials])
-                likely[: len(options) - len(self._places(step, j))] += min(self._tie(step, (j,)), 0.0)
+                likely[: len(options) - len(self._places(step, j))] += self._tie(step, (j,))
                 best = trials[int(np.argmax(likely))]
                 changed |= not np.array_equal(best, self.use)
                 self.use = best
