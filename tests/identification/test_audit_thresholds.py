@@ -232,6 +232,13 @@ def test_saturation_is_five_samples_in_a_row(samples, is_told):
     assert [(f.channel, f.row) for f in found] == ([("tau1", 301)] if is_told else [])
 
 
+def test_a_spike_makes_no_other_sample_saturated():
+    tau = np.random.default_rng(0).normal(size=(2000, 2))
+    tau[100, 0] = 1e9
+    found = told(recorded(tau=tau))
+    assert "saturation" not in found and "spikes" in found
+
+
 def test_a_flat_top_is_not_saturated():
     """Many samples near the largest one: the effort turns round there by itself."""
     m = motion()

@@ -9,6 +9,7 @@ import pytest
 
 from minertia.identification.estimators import automatic, named_estimator, physical
 from minertia.identification.estimators.automatic import CONTRADICTED, CONTRADICTS, impossible_effects
+from minertia.identification.evidence.left_out import left_out_error
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.io.errors import SolverFailed
@@ -37,6 +38,16 @@ def test_weak_excitation_is_held_by_physics():
     assert estimate.estimator == "physical"
     assert any("the logs do not determine all values" in note for note in estimate.notes)
     assert unseen_part(problem, estimate) < 0.5 * unseen("wls", training, other)
+
+
+def test_the_choice_of_the_estimator_is_told_with_what_it_gains():
+    """On held-out blocks, as the verdict: it was told as 0 %, and as nothing."""
+    problem, estimate = estimated(ROBOT, [recording(1, 0.12, 400)], estimator="auto")
+    plain, held = estimate.tried
+    part, fit = estimate.part, estimate.fit
+    errors = [left_out_error(part, fit.sigma, refit).relative for refit in (None, fit.refit)]
+    assert (plain.option, plain.is_selected, held.is_selected, held.gain) == ("wls", False, True, 0.0)
+    assert plain.gain == pytest.approx(1 - errors[0] / errors[1], abs=1e-6) and plain.gain < 0
 
 
 @pytest.mark.slow

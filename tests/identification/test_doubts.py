@@ -474,6 +474,14 @@ def test_noise_is_told_by_high_frequencies():
     assert not white_noise(tau, 20.0, 8.0).any()  # no room above the motion
 
 
+def test_a_spike_is_no_noise():
+    """One sample of a thousand times the effort passed for noise of all frequencies, which no model need explain."""
+    t, rng = np.arange(4000) / 100, np.random.default_rng(0)
+    tau = 30 * np.sin(2 * t)[:, None] + 0.5 * rng.normal(size=(4000, 1))
+    tau[700] = 3e4
+    assert white_noise(tau, 100.0, 8.0) == pytest.approx([0.5 * 0.144**0.5], rel=0.1)
+
+
 def residuals(relative: float, log: str = "unseen") -> Residuals:
     return Residuals(log, relative, relative, ("j1", "j2"), (relative, relative), (relative, relative))
 

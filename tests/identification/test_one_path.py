@@ -11,7 +11,7 @@ import pytest
 
 import minertia as mi
 from minertia.identification.efforts.judge import _spread
-from minertia.identification.problem.ladder import LADDER, POWER, PUSHES, STATIC, Ladder, Taken, candidates
+from minertia.identification.problem.ladder import LADDER, POWER, PUSHES, STATIC, Ladder, Taken, _Selection, candidates
 from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import Motion
 from minertia.robot.joint import Limits
@@ -150,6 +150,38 @@ def test_an_effect_is_told_with_the_change_of_the_error_whatever_its_sign():
         assert taken.sentence(robot) == f"{name}: smooth_coulomb (width 0.35), {said}"
         assert f"with the change of the error of predictions: {name}" in Ladder(robot, (taken,)).notes[0]
     assert [Tried("effects", "", gain).percent for gain in (0.0312, -1.8e-8)] == ["3.1 %", "0 %"]
+
+
+def test_smooth_friction_of_any_width_is_not_taken_for_other_friction():
+    """Where noise is small, Stribeck and other friction made up for widths further apart than by a factor of two."""
+    robot = replace(random_robot(3, n=3), gravity=(0.0, 0.0, -9.81), effects=({},) * 3)
+    motions = [fourier_motion(robot, 2000, k, duration=20.0) for k in (1, 2)]
+    fastest = np.max([np.abs(m.qd).max(axis=0) for m in motions], axis=0)
+    size = np.sqrt(np.mean(motions[0].tau ** 2, axis=0))
+    width = np.array([0.005, 0.006, 0.018]) * fastest
+    logs = [
+        noisy(replace(m, tau=m.tau + 0.3 * size * np.tanh(m.qd / width)), np.random.default_rng(k), 0.02)
+        for k, m in enumerate(motions)
+    ]
+    ladder = mi.build_problem(mi.Campaign(robot, logs)).ladder
+    assert ladder is not None
+    assert {taken.step.word for taken in ladder.steps} == {"smooth_coulomb"}
+
+
+def test_the_gain_of_an_effect_is_that_of_the_joints_at_which_it_was_selected(monkeypatch: pytest.MonkeyPatch):
+    """It was that of all joints, before those that do not have it were removed."""
+    robot = replace(random_robot(3, n=3), gravity=(0.0, 0.0, -9.81))
+    motion = fourier_motion(robot, 600, 1, duration=12.0)
+    tau = motion.tau + np.array([0.0, 1.0, 0.0]) * 0.3 * motion.qd**3
+    log = noisy(replace(motion, tau=tau), np.random.default_rng(1), 0.05)
+    ends: list[_Selection] = []
+    monkeypatch.setattr(_Selection, "_unselected", lambda end: ends.append(end))
+    ladder = mi.build_problem(mi.Campaign(robot, log)).ladder
+    assert ladder is not None and any(len(taken.joints) < 3 for taken in ladder.steps)
+    (end,) = ends
+    for taken in ladder.steps:
+        fell = end.found.likelihood - end.likelihood.maximised(end._without(taken.step, taken.joints)).likelihood
+        assert taken.gain == pytest.approx(1 - np.exp(-fell / end.rows), rel=0.1, abs=1e-4), taken
 
 
 def test_effects_too_small_to_select_widen_intervals():

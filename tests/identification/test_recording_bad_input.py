@@ -135,6 +135,16 @@ def test_gaps_in_values_stop_the_filter(tmp_path: Path):
     assert "rows 101 to 181" in finding.text
 
 
+def test_a_single_gap_and_a_single_row_are_told_in_the_singular(tmp_path: Path):
+    columns = {name: values.copy() for name, values in table(motion()).items()}
+    columns["tau2"][100] = np.nan
+    recording = read_recording(write_csv(tmp_path / "run.csv", columns), ROBOT)
+    with pytest.raises(RecordingError, match=r"column 'tau2', row 101: this is not a number; omit"):
+        repaired(recording)
+    (finding,) = (f for f in audit(recording.select(slice(0, 1)), ROBOT) if f.check == "length")
+    assert finding.text == "a log of 1 sample is too short to identify anything"
+
+
 @given(st.binary(max_size=300))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_only_our_errors_escape_from_bytes(tmp_path: Path, content: bytes):

@@ -218,6 +218,7 @@ def test_much_more_on_left_out_folds_is_told(own, is_told):
 def test_without_folds_or_unseen_logs_nothing_is_good():
     found = verdict(Evidence(residuals(0.1), (), (), NOTHING_LEFT_OUT))
     assert not found.is_good and any("too short for cross-validation" in reason for reason in found.reasons)
+    assert not any("evaluated by cross-validation" in reason for reason in found.reasons)
 
 
 def test_a_fault_alone_makes_a_model_not_good():
@@ -260,3 +261,12 @@ def test_what_is_left_of_a_joint_in_training_is_a_limit():
     found = verdict(Evidence(training, (), (), NOTHING_LEFT_OUT, (unseen,)))
     assert found.grade == "usable" and [limit.joint for limit in found.limits] == ["j2"]
     assert "30 % of its effort is not explained in training" in found.limits[0].what
+
+
+@pytest.mark.parametrize(("left", "is_usable"), [(0.65, True), (0.75, False)])
+def test_logs_that_are_mostly_noise_show_no_model(left, is_usable):
+    """Whatever noise excuses: where half of the power is left, nothing was predicted."""
+    unseen = residuals(left).with_noise((left, left))
+    found = verdict(Evidence(unseen, (), (), NOTHING_LEFT_OUT, (unseen,), {}))
+    assert found.is_good == is_usable
+    assert any("even if all of this is noise" in reason for reason in found.reasons) != is_usable

@@ -11,6 +11,7 @@ from minertia.identification.logs.file import torn_rows
 from minertia.identification.logs.recording import EVEN, Recording
 from minertia.identification.logs.repair import LONGEST_GAP
 from minertia.identification.logs.stamps import bursts_of, usual_step
+from minertia.io.notebook import plural
 from minertia.robot.robot import Robot
 
 FEWEST, SHORTEST = 200, 2.0  # samples and seconds below which a log is called short
@@ -22,7 +23,7 @@ def length(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     """Check for too few samples or too short a log."""
     n, seconds = len(recording), recording.duration
     if n < 20:
-        yield Finding("error", "length", f"{n} samples are too few to identify anything")
+        yield Finding("error", "length", f"a log of {plural(n, 'sample')} is too short to identify anything")
     elif n < FEWEST or seconds < SHORTEST:
         yield Finding("warning", "length", f"{n} samples over {seconds:.3g} s: a short log")
 

@@ -98,8 +98,10 @@ def stuck(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 def saturation(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     """Check for efforts that stay at their largest or smallest value."""
     for column, _, x in channels(recording, "tau"):
-        span = float(np.ptp(x))
-        if not np.isfinite(span) or span == 0:
+        if not np.isfinite(x).all():
+            continue
+        span = float(np.ptp(without_spikes(x[:, None])))  # a spike must not make all other samples alike
+        if span == 0:
             continue
         for limit, word in ((float(x.max()), "largest"), (float(x.min()), "smallest")):
             at = np.abs(x - limit) <= 1e-6 * span
@@ -143,6 +145,15 @@ def spike_rows(x: Array) -> tuple[Array, NDArray[np.intp]]:
     return off, np.flatnonzero(bad)
 
 
+def without_spikes(x: Array) -> Array:
+    """Columns with the median of their neighbours in place of single samples far from these."""
+    found = np.array(x)
+    for column in found.T:
+        bad = spike_rows(column)[1]
+        column[bad] = median_filter(column, 5, mode="nearest")[bad]
+    return found
+
+
 def without_misread(recording: Recording) -> Recording:
     """Recording of commands without rows whose position or supply voltage is a spike: a bus misread them."""
     if len(recording) < 20 or not np.isfinite(recording.q).all():
@@ -173,7 +184,7 @@ def spikes(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 __all__ = ["channels", "constant", "held", "not_numbers", "quantisation", "quantum", "runs",
-           "saturation", "spike_rows", "spikes", "stuck", "without_misread"]  # fmt: skip
+           "saturation", "spike_rows", "spikes", "stuck", "without_misread", "without_spikes"]  # fmt: skip
 
 
 # ---------------------------------------------------------------------- commands

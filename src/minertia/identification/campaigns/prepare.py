@@ -243,6 +243,6 @@ def _refuse_standstill(log: Log, recording: Recording) -> None:
     travel = np.ptp(recording.q, axis=0)
     if not np.any(travel > STANDSTILL):
         raise RecordingError(
-            f"no joint moves by more than {float(travel.max()):.2g} rad (or m) in this log; use a log with motion",
+            f"no joint moves in this log (by {float(travel.max()):.2g} rad or m at most); use a log with motion",
             file=log.file or log.name,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from minertia.identification.efforts.build import EffortRows
@@ -9,7 +11,9 @@ from minertia.identification.efforts.prior import prior_values
 from minertia.identification.estimators import named_estimator, table_name
 from minertia.identification.estimators.estimate import Estimate, Fit
 from minertia.identification.estimators.estimator import Estimator, Known
+from minertia.identification.evidence.left_out import left_out_error
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.tried import Tried
 from minertia.io.errors import MinertiaError
 from minertia.io.resources import one_thread
 
@@ -26,6 +30,7 @@ def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Est
         chosen, found = choice.estimator, problem.excitation
         part = problem.free if chosen.fills_gaps else problem.free.reduced(found.independent)
         fit = _fitted(chosen, part)
+        tried = choice.tried if fit.refit is None else _with_gains(choice.tried, problem, part, fit)
     return Estimate(
         names=problem.names,
         classes=problem.linear.classes,
@@ -44,8 +49,19 @@ def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Est
         fit=fit,
         part=part,
         fills_gaps=chosen.fills_gaps,
-        tried=choice.tried,
+        tried=tried,
     )
+
+
+def _with_gains(tried: tuple[Tried, ...], problem: EffortRows, part: Observation, fit: Fit) -> tuple[Tried, ...]:
+    """Estimators with the gain of least squares over the fit with a prior that was chosen, on held-out blocks."""
+    if not tried:
+        return ()
+    free = problem.free.reduced(problem.excitation.independent)
+    own = left_out_error(part, fit.sigma, fit.refit, problem.in_torques(part)).relative
+    plain = left_out_error(free, fit.sigma, judged=problem.in_torques(free)).relative
+    gain = 1 - plain / own if own > 0 and np.isfinite(plain) else float("nan")
+    return tuple(replace(one, gain=0.0 if one.is_selected else gain) for one in tried)
 
 
 def _fitted(chosen: Estimator, part: Observation) -> Fit:

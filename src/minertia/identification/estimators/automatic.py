@@ -94,7 +94,12 @@ class Automatic(Estimator):
             likelihood = MarginalLikelihood(problem, groups, memory)
             found = likelihood.maximised(np.ones(problem.count, bool))
             wrong = impossible_effects(problem)
-            likely = PriorDeviations(_deviations(problem.model, groups, found), memory, tuple(found.sigma.tolist()))
+            likely = PriorDeviations(
+                _deviations(problem.model, groups, found),
+                memory,
+                tuple(found.sigma.tolist()),
+                {problem.model.standard[k]: error for k, error in likelihood.errors(found).items()},
+            )
             contradiction = _contradiction(problem, space.deviating(likely, problem), found.sigma, memory)
             is_known = excitation(problem).is_complete and likelihood.undetermined(found) < KNOWN
             physical = Physical(prior=self.prior, fixed=self.fixed, likely=likely)

@@ -2,7 +2,7 @@
 
 A robot moves below some hertz; the content far above that is noise of sensors, drives and quantisation.  Its power
 spectral density, extrapolated to the frequencies at which efforts are compared, cannot be explained by any model.  Slow
-noise is not detected this way: the estimate is a lower bound.
+noise is not detected this way, and single spikes are no noise: the estimate is a lower bound.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
+
+from minertia.identification.audits.values import without_spikes
 
 Array = NDArray[np.float64]
 ABOVE = 1.5  # times the cut-off of the evaluation from which there is no motion
@@ -35,6 +37,7 @@ def white_density(tau: Array, rate_hz: float, above_hz: float) -> Array | None:
     if band.sum() < FEWEST:
         return None
     x = np.arange(n) - (n - 1) / 2
+    tau = without_spikes(tau)
     slope = x @ tau / float(x @ x)
     window = np.hanning(n)[:, None]
     rest = (tau - tau.mean(axis=0) - np.outer(x, slope)) * window

@@ -22,6 +22,7 @@ POOR = 0.3  # relative deviation from which a value is known in sign at best
 SMALL = 0.1  # right set-ups leave at most 0.08, faults that no set-up explains 0.14 and more: beyond, joints are limits
 FRICTION = 0.4  # part of friction that the usual effects may leave: Stribeck, temperature, memory at reversals
 LARGEST = 1 / 3  # whatever friction takes: a model that leaves a third predicts nothing
+DROWNED = 0.7  # of the effort, left with its noise: where half of its power is left, the logs do not show any model
 LARGE_JOINT = 0.25  # of a joint's effort, from which the joint is a limit: wrists of right set-ups leave up to a fifth
 
 # what a robot's file may be off

@@ -177,8 +177,9 @@ def knows_line(parameters: Sequence[ParameterEvidence]) -> str:
         return "parameter accuracy: no parameter was fitted"
     if not known:
         return f"parameter accuracy: none of {len(own)} known to {_percent(at.POOR)} or better"
+    half = ", half of these" if len(known) > 1 else ", this one"
     return (
-        f"parameter accuracy: {len(known)} of {len(own)} known to {_percent(at.POOR)} or better, half of these to "
+        f"parameter accuracy: {len(known)} of {len(own)} known to {_percent(at.POOR)} or better{half} to "
         f"{100 * float(np.median(known)):.2g} %"
     )
 
@@ -231,11 +232,11 @@ def _compared(e: Evidence, own: float, theirs: float, is_worse: bool, name: str)
 
 def _without_unseen(e: Evidence) -> tuple[bool, list[str]]:
     """Whether cross-validation on the training logs gives a finite residual, with the reasons."""
-    reasons = ["no validation log was given; evaluated by cross-validation on the training logs"]
     own = e.left_out.relative
     if not np.isfinite(own):
-        return False, [*reasons, "the logs are too short for cross-validation folds"]
-    return True, [*reasons, f"on held-out folds the residual is {_percent(own)} of the {e.measure.word}"]
+        return False, ["no validation log was given, and the training logs are too short for cross-validation folds"]
+    reason = "no validation log was given; evaluated by cross-validation on the training logs"
+    return True, [reason, f"on held-out folds the residual is {_percent(own)} of the {e.measure.word}"]
 
 
 def _worse_than_training(e: Evidence, judged: Sequence[Residuals]) -> list[str]:
@@ -298,6 +299,12 @@ def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
         told.append(
             f"{_percent(own)} of the {word} is not explained,{noise} more than the {_percent(bound)} that "
             f"{e.measure.advice}"
+        )
+    elif e.measure.knows_noise and own >= at.DROWNED:
+        is_small = False
+        told.append(
+            f"{_percent(own)} of the {word} is not explained: even if all of this is noise, the logs do not show "
+            f"whether the model predicts the {word}; check their columns, and record motion with larger {word}s"
         )
     for joint, log, relative, is_idle in _unexplained(e, judged):
         if is_idle:

@@ -405,10 +405,13 @@ def check_finite(recording: Recording) -> None:
         j = int(joints[0])
         own = rows[joints == j]
         first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
+        what = (
+            f"{len(own)} values are not numbers, in rows {first} to {last}" if len(own) > 1 else "this is not a number"
+        )
         other = f', or omit this signal with {name} = "" in [columns]' if name in MEASURED else ""
         raise RecordingError(
-            f"{len(own)} values are not numbers, in rows {first} to {last}; omit this part with from and to, or drop "
-            f"such rows with --drop-torn (drop_torn = true in [columns]){other}",
+            f"{what}; omit this part with from and to, or drop such rows with --drop-torn (drop_torn = true in "
+            f"[columns]){other}",
             file=recording.source or None,
             column=recording.column(f"{name}{j + 1}"),
             row=first,

@@ -47,7 +47,7 @@ class PhysicalSpace:
     known parameters.  effort: typical effort of each row, which scales effects without a prior.  extents:
     boxes that contain the centres of mass of links, by link number from 1.  heaviest: largest masses of links
     [kg], by link number from 1.  deviations: standard deviations of the prior by name of the parameter, where they
-    are known; each counts as `memory` rows of noise.
+    are known; each counts as `memory` rows of noise.  beyond: errors of the prior by name that exceed these.
     """
 
     model: LinearModel
@@ -58,6 +58,7 @@ class PhysicalSpace:
     heaviest: Mapping[int, float] = field(default_factory=dict)
     deviations: Mapping[str, float] = field(default_factory=dict)
     memory: float = 0.0  # over the number of rows
+    beyond: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def x0(self) -> Array:
@@ -130,7 +131,8 @@ class PhysicalSpace:
             known = OFFSET_ERROR if _is_offset(name) else EFFECT_ERROR
             found[k] *= known if self.x0[k] != 0 else OFFSET_ERROR / _effect_part(name)
         for k, name in enumerate(self.model.standard):
-            found[k] = self.deviations.get(name, USUAL_ERROR * found[k]) / USUAL_ERROR
+            own = self.deviations.get(name, USUAL_ERROR * found[k])
+            found[k] = max(own, self.beyond.get(name, 0.0)) / USUAL_ERROR
         return found
 
     @cached_property
@@ -179,7 +181,7 @@ class PhysicalSpace:
     def deviating(self, likely: PriorDeviations, problem: Observation) -> PhysicalSpace:
         """Space whose prior has these deviations in a fit of a problem."""
         rows = max(problem.samples * len(problem.row_names), 1)
-        return replace(self, deviations=likely.deviations, memory=likely.memory / rows)
+        return replace(self, deviations=likely.deviations, memory=likely.memory / rows, beyond=likely.errors)
 
     def free(self) -> PhysicalSpace:
         """Space without boxes for centres of mass."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.problem.marginal import Groups, MarginalLikelihood
+from minertia.identification.problem.marginal import SIZES, Groups, MarginalLikelihood
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.solve import excited_fit, noise_floor
@@ -43,7 +43,7 @@ LEAST = 0.01  # of the viscous friction at rest, left at high speeds, as a lubri
 EXCESS = 1.0  # of Coulomb friction: Stribeck friction is at most that, as static friction of drives is at most twice it
 MARGIN = 1.5  # times the highest speed and the range of the logs, up to which friction must take power from the motion
 FRACTIONS = {  # of the highest speed of a joint, for presliding of its range: values of constants that are tried
-    "FCT": (0.003, 0.01, 0.03, 0.1),
+    "FCT": (0.003, 0.0055, 0.01, 0.018, 0.03, 0.055, 0.1),  # further apart, other effects make up for the difference
     "FVS": (0.03, 0.1, 0.3),
     "FS": (0.01, 0.03, 0.1),
     "FP": (0.001, 0.003, 0.01, 0.03),
@@ -53,7 +53,6 @@ POWER = "it adds power to the motion at high speeds"
 STATIC = "friction at rest would be more than twice that of sliding"
 THINNED = "no viscous friction would be left at high speeds"
 PUSHES = "Coulomb friction would be negative just outside the range of the logs"
-SIZES = (0.003, 0.01, 0.03, 0.1)  # factors of an effect that was not selected
 SAME_ERROR = 5e-4  # relative change of the error of predictions that is told as none: 0.05 %
 WARM = 8  # iterations of the factors from those of a larger model
 
@@ -279,7 +278,6 @@ class _Selection:
                 self.places.setdefault(name.partition("@")[0], []).append(k)
         self.rows = problem.samples * len(problem.row_names) / max(memory, 1.0)
         self.tried: list[Tried] = []
-        self.gains: dict[Step, float] = {}
 
     def run(self) -> Ladder:
         if self._is_exact():
@@ -349,7 +347,7 @@ class _Selection:
                     continue
                 trials = [self._with_only(options, k) for k in options]
                 likely = np.array([self.likelihood.likelihood(use, self.found) for use in trials])
-                likely[: len(options) - len(self._places(step, j))] += min(self._tie(step, (j,)), 0.0)
+                likely[: len(options) - len(self._places(step, j))] += self._tie(step, (j,))
                 best = trials[int(np.argmax(likely))]
                 changed |= not np.array_equal(best, self.use)
                 self.use = best
@@ -381,7 +379,6 @@ class _Selection:
         other = self.likelihood.maximised(use, self.found, WARM)
         loss = self.found.likelihood - other.likelihood
         where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
-        self.gains[step] = self._gain(loss)
         if loss > self._tie(step, joints):
             return
         self.tried.append(Tried("effects", f"{step.word} at {where}", self._gain(loss), False, _reason(step, loss)))
@@ -429,7 +426,7 @@ class _Selection:
         loss = self.found.likelihood - other.likelihood
         stays = loss > TIE
         reason = "the logs are less likely without it" if stays else ""
-        self.tried.append(Tried("effects", f"without {DROPPED}", -self._gain(loss), not stays, reason))
+        self.tried.append(Tried("effects", f"without {DROPPED}", self._gain(-loss), not stays, reason))
         if not stays:
             self.use, self.found = use, other
         return not stays
@@ -443,7 +440,8 @@ class _Selection:
             columns = [k for j in joints for k in self._places(step, j) if self.use[k]]
             told = [_value_of(self.problem.names[k]) for k in columns]
             values = tuple(float(value) if value else None for value in told)
-            one = Taken(step, joints, values, self.gains.get(step, float("nan")))
+            other = self.likelihood.maximised(self._without(step, joints), self.found, WARM)
+            one = Taken(step, joints, values, self._gain(self.found.likelihood - other.likelihood))
             taken.append(one)
             where = f"{len(joints)} joints" if len(joints) > 1 else self.robot.joints[joints[0]].name
             self.tried.append(Tried("effects", f"{step.word} at {where}", one.gain, True))

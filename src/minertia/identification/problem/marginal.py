@@ -12,7 +12,7 @@ factors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ USUAL_ERROR = 0.25  # relative error of masses, inertias, rotors and springs of 
 USUAL_FRICTION_ERROR = 0.7  # the same of its friction and offsets, which change with wear and temperature
 BELIEF = 4.0  # directions that the data would have to determine to be believed as much
 SMALLEST, LARGEST = 1e-4, 1.0  # factors: no effect is larger than the effort
+SIZES = (0.003, 0.01, 0.03, 0.1)  # factors that an effect may have whose most likely one is near zero
 WIDE = 100.0  # times the size at which a parameter alone explains all efforts: deviation of links without a prior
 ITERATIONS, CLOSE = 40, 0.02  # of the factors, and their relative change at the end
 PIVOTS = 60
@@ -77,12 +78,14 @@ class Marginal:
 class PriorDeviations:
     """Prior of a fit: standard deviations of parameters by name, and noise levels of the efforts.
 
-    memory: number of rows that count as one.
+    memory: number of rows that count as one.  errors: of the prior by name, where they are larger than its deviations:
+    of effects that the most likely deviation holds near zero.
     """
 
     deviations: Mapping[str, float]
     memory: float
     levels: tuple[float, ...]
+    errors: Mapping[str, float] = field(default_factory=dict)
 
 
 class MarginalLikelihood:
@@ -151,6 +154,31 @@ class MarginalLikelihood:
     def _squares(self, factors: Mapping[str, float]) -> Array:
         """Prior variance of each column; zero for groups without a factor."""
         return np.asarray(self.root**2 @ self._deviations(factors, 0.0) ** 2)
+
+    def errors(self, found: Marginal) -> dict[int, float]:
+        """Root mean square difference of effects from a prior of zero, by standard parameter.
+
+        The most likely factor of a kind of effect may be near zero by chance, where larger ones are hardly less likely:
+        then the estimate is zero, and its error is not that factor.  So each effect alone may have a factor of `SIZES`,
+        weighed by the marginal likelihood.  Factors of effects with a value in the robot file have a prior instead.
+        """
+        errors: dict[int, float] = {}
+        use = np.ones(len(self.live), bool)
+        for name in self.names:
+            if name == FREE or _usual_error(name) is not None:
+                continue
+            for k, column in self._alone(self.groups.members[name]).items():
+                if self.live[column]:
+                    use[column] = False
+                    errors[k] = float(np.sqrt(self.addition(use, found).second_moment(column, SIZES, acts=True)[0]))
+                    use[column] = True
+        return errors
+
+    def _alone(self, parameters: Array) -> dict[int, int]:
+        """Column of each parameter that is alone in it and in no other."""
+        acts = self.root != 0
+        places = {int(k): np.flatnonzero(acts[:, k]) for k in parameters}
+        return {k: int(c[0]) for k, c in places.items() if len(c) == 1 and acts[c[0]].sum() == 1}
 
     def undetermined(self, found: Marginal) -> float:
         """Largest variance of an unknown by the data alone over its prior variance.
@@ -297,16 +325,16 @@ class Addition:
     units: Array
     signed: Array
 
-    def second_moment(self, k: int, factors: Sequence[float]) -> tuple[float, Array]:
+    def second_moment(self, k: int, factors: Sequence[float], *, acts: bool = False) -> tuple[float, Array]:
         """Mean square of the coefficient of column k, and the change of the own ones for a coefficient of 1.
 
-        Its prior: zero, or with one of these factors, as probable; the marginal likelihood weighs them.
+        Its prior: with one of these factors, or zero, as probable unless it acts; the marginal likelihood weighs them.
         """
         h = self.H[k, self.own]
         change = -self.C @ h
         precision = max(float(self.H[k, k] + h @ change), 1e-300)
         slope = float(self.H[k, -1] - self.H[k, :-1] @ self.beta)
-        likely, squares = [0.0], [0.0]
+        likely, squares = ([], []) if acts else ([0.0], [0.0])
         for factor in factors:
             whole = precision + 1 / (factor * self.units[k]) ** 2
             mean, variance = slope / whole, 1 / whole
