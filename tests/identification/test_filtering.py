@@ -107,6 +107,22 @@ def test_both_sides_get_the_same_filter():
     np.testing.assert_allclose(q, motion.q[np.searchsorted(motion.t, t - 1e-9)], atol=1e-3)
 
 
+@pytest.mark.parametrize("trim", [0.0, 0.05, None])
+def test_both_sides_get_the_same_filter_near_the_ends(trim: float | None):
+    """A short log gives away no more than it must, and tau = W x stays so up to its ends."""
+    short, plan = RECORDING.select(slice(0, 1000)), Filter(cutoff_hz=20, rate_hz=20, trim_s=0.1, parallel_trim_s=trim)
+    motion = prepared(short, plan)
+    rng = np.random.default_rng(0)
+    W, x = rng.normal(size=(len(motion), 2, 5)), rng.normal(size=5)
+    w, y, ones = decimated(motion, W, W @ x, np.ones(len(motion)))
+    np.testing.assert_allclose(w @ x, y, atol=1e-12)
+    np.testing.assert_allclose(ones, 1.0, atol=1e-12)
+    given = 0.1 + (4.5 / 8.0 if trim is None else trim)  # s: of the low-pass, and of the parallel filter at 8 Hz
+    first, stop, _ = motion.keep
+    assert motion.t[first] - short.t[0] == pytest.approx(given, abs=2 / 500)
+    assert short.t[-1] - motion.t[stop - 1] == pytest.approx(given, abs=2 / 500)
+
+
 def test_decimation_removes_what_would_fold_back():
     noisy = replace(RECORDING, tau=M["tau"] + np.sin(2 * np.pi * 101 * M["t"])[:, None])
     motion = prepared(noisy, Filter(cutoff_hz=10, rate_hz=50))
@@ -118,7 +134,8 @@ def test_decimation_removes_what_would_fold_back():
 @pytest.mark.parametrize(
     "filter",
     [Filter(cutoff_hz=8), Filter(cutoff_hz=8, on="signals"), Filter(cutoff_hz=10, rate_hz=37, derivative="savgol"),
-     Filter(cutoff_hz=30, rate_hz=500)],
+     Filter(cutoff_hz=30, rate_hz=500), Filter(cutoff_hz=8, parallel_trim_s=0.0),
+     Filter(cutoff_hz=8, parallel_trim_s=0.1)],
 )  # fmt: skip
 @pytest.mark.parametrize("size", [3000, 4999, 30_000])
 def test_blocks_give_what_the_whole_gives(filter: Filter, size: int):
