@@ -345,7 +345,7 @@ export const OPTIONS = {
       "default": null
     },
     "parallel_trim_s": {
-      "help": "Time that the parallel filter discards at each end, at most 4.5 periods of its cut-off.",
+      "help": "Time that the parallel filter discards at each end.",
       "unit": "s",
       "type": "number",
       "label": "left out by the parallel filter",

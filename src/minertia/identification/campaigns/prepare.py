@@ -26,9 +26,6 @@ from minertia.identification.signals.spectrum import CYCLES, MARGIN, motion_band
 from minertia.io.errors import CampaignError, FilterError, RecordingError
 
 TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
-# part of the shortest log that the parallel filter discards at each end, at most: a short log has nothing to give away,
-# but logs begin and end at rest, where dry friction can have any value
-DROPPED = 0.05
 FINER = 10.0  # rate at which efforts are judged over that of the logs, at most
 TRIM_PART = 0.05  # ... or this part of a short one
 
@@ -138,10 +135,10 @@ def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> tu
     first = [one.beginning for one in (fitted or list(read.values())[:1])]
     campaign = settled(campaign, first)
     if is_open and fitted:
-        shortest = min(one.beginning.duration for one in read.values())
-        if campaign.filter.parallel_trim_s is None:
-            campaign = replace(campaign, filter=replace(campaign.filter, parallel_trim_s=DROPPED * shortest))
+        if campaign.filter.parallel_trim_s is None:  # a short log has nothing to give away at its ends
+            campaign = replace(campaign, filter=replace(campaign.filter, parallel_trim_s=0.0))
         tell("choosing the cut-off")
+        shortest = min(one.beginning.duration for one in read.values())
         cutoff, tried = fitted_cutoff(campaign, fitted, shortest)
         assert campaign.evaluation is not None
         chosen = _chosen(campaign.filter, cutoff, campaign.evaluation, first)

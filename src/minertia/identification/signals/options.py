@@ -104,12 +104,11 @@ class Filter(Declared):
 
     parallel_trim_s: float | None = option(
         None,
-        "Time that the parallel filter discards at each end, at most 4.5 periods of its cut-off. Nearer to the ends, "
-        "regressor and efforts are averaged over the samples that there are, both in the same way. "
-        "Momentum and power equations always discard 4.5 periods.",
+        "Time that the parallel filter discards at each end. Rows within 4.5 periods of an end average fewer samples; "
+        "only torque equations have them.",
         unit="s",
         range=TIMES,
-        otherwise="4.5 periods of its cut-off; at most 5 % of the shortest log if the cut-off is chosen",
+        otherwise="4.5 periods of its cut-off; 0 if the cut-off is chosen",
         label="left out by the parallel filter",
     )
 
