@@ -44,6 +44,8 @@ def loop_of(model: IdentifiedModel) -> dict[str, Any]:
 def to_position_mjcf(model: IdentifiedModel) -> str:
     """Identified robot as MJCF with a `<position>` actuator at each joint: force = kp (ctrl - q) - kv qd.
 
+    MuJoCo's integrator is implicitfast, as damping of actuators is unstable with its default at usual steps; values
+    fitted for the default have their own step.
     armature, damping and frictionloss of its joints are IA, FV and FC; offsets act as constant forces.  Damping on the
     velocity error, and the back-EMF of servos in voltage mode, which is not limited, are a separate `<velocity>`
     actuator (`rate_name`).  Motors of elastic joints are separate joints (`motor_name`), coupled to their
@@ -67,7 +69,8 @@ def position_mjcf(robot: Robot, loop: dict[str, Any], missing: Sequence[str] = (
     comments = [f"  <!-- {re.sub('--+', '-', one_line(text))} -->" for text in told]
     rotors = "".join(f"{line}\n" for j in motors for line in _rotor(robot, j))
     lines = [*comments, *_springs(elastic), "  <actuator>", *_drives(loop), "  </actuator>"]
-    body, end = to_mjcf(bare).rsplit("</mujoco>", 1)
+    option = f'timestep="{loop["euler_step"]:.9g}"' if "euler_step" in loop else 'integrator="implicitfast"'
+    body, end = to_mjcf(bare).replace("<option ", f"<option {option} ", 1).rsplit("</mujoco>", 1)
     tree, rest = body.rsplit("  </worldbody>", 1)
     return f"{tree}{rotors}  </worldbody>{rest}" + "\n".join(lines) + f"\n</mujoco>{end}"
 
