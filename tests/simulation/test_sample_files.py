@@ -16,7 +16,7 @@ from minertia.robot.formats.mjcf.write import to_mjcf
 from minertia.robot.robot import Frame
 from minertia.simulation.sample_events import event_arrays, event_text
 from minertia.simulation.sample_files import FORMATS, check_samples, write_samples
-from minertia.simulation.sample_mjx import mjx_arrays
+from minertia.simulation.sample_mjx import DERIVED, NOT_IN_MJX, mjx_arrays
 from minertia.simulation.sample_values import held_robot, held_values
 from tests.identification.planted_posterior import planted
 from tests.identification.test_commands import recorded
@@ -92,6 +92,52 @@ def test_offsets_springs_and_motors_of_mjx_are_those_of_each_robot():
         ours = mi.inverse_dynamics(robot.without_effects(list(friction)), q, qd, qdd)
         assert np.allclose(efforts(model, q, qd, qdd), ours, atol=1e-6)
         assert np.allclose(arrays["tendon_frictionloss"][k], robot.effect_values["FCM2"])
+
+
+@pytest.mark.parametrize("robots", [samples, coupled, commanded])
+def test_mjx_arrays_have_what_mujoco_derives_from_them(robots):
+    """MJX does not derive it: the softness of dry friction was that of the most probable robot, 28 % off."""
+    mujoco = pytest.importorskip("mujoco")
+    text, arrays = mjx_arrays(robots())
+    model = mujoco.MjModel.from_xml_string(text)
+    for k in (0, 5):
+        for name, values in arrays.items():
+            getattr(model, name)[:] = values[k]
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+        for name in DERIVED:
+            own = getattr(model, name)
+            assert not own.size or np.allclose(own, arrays[name][k], rtol=1e-9)
+    assert np.ptp(arrays["dof_invweight0"], axis=0).max() > 1e-6
+
+
+def test_mjx_has_dry_friction_where_only_the_best_robot_has_none():
+    """MJX leaves out the friction of joints that have none in the file."""
+    mujoco = pytest.importorskip("mujoco")
+    own = samples()
+    found = replace(own, best=own.best.copy())
+    found.best[own.names.index("FC1")] = 0.0
+    text, arrays = mjx_arrays(found)
+    assert np.all(mujoco.MjModel.from_xml_string(text).dof_frictionloss > 0)
+    assert np.array_equal(arrays["dof_frictionloss"][:, 0], own.values("FC1"))
+
+
+def test_cubic_friction_is_replaced_for_mjx(tmp_path):
+    """MJX accepts `dof_dampingpoly` and steps without it."""
+    case = next(planted("planar2r", 1))
+    log = case.log(0)
+    tau = log.tau + 0.3 * np.gradient(log.q, log.t, axis=0) ** 3
+    effects = ["rotor", "viscous", "coulomb", "cubic"]
+    found = mi.identify(mi.Campaign(case.file, [replace(log, tau=tau)], effects=effects)).sample(20)
+    assert found.values("FVC1").mean() > 0.1
+    text, arrays = mjx_arrays(found)
+    instead = held_values(found, "mjcf", NOT_IN_MJX)
+    assert "dof_dampingpoly" not in arrays and 'damping="0 ' not in text
+    assert np.array_equal(arrays["dof_damping"][:, 0], instead["FV1"]) and not any("FVC" in name for name in instead)
+    speed = found.model.evidence["reach"]["speed"][0] / 2
+    own = found.values("FC1") + found.values("FV1") * speed + found.values("FVC1") * speed**3
+    assert instead["FC1"] + instead["FV1"] * speed == pytest.approx(own, rel=1e-6)
+    notes = [note.text for note in write_samples(tmp_path / "out", found, ("mjx",))]
+    assert any("MJX has no place for FVC1, FVC2: FV and FC stand in" in text for text in notes)
 
 
 def test_mjx_has_motors_and_springs_of_elastic_joints_of_each_robot():
@@ -231,7 +277,7 @@ def test_the_event_sets_only_the_environments_that_it_is_asked_for(tmp_path, ver
 
 @VERSIONS
 def test_a_mass_that_would_count_twice_is_refused(tmp_path, version):
-    """The samples' link contains the bodies that are fixed to it, which an importer may leave as they are."""
+    """The samples' link contains the bodies that are fixed or held there, which an importer may leave as they are."""
     found = smooth()
     joints = found.model.nominal.joints
     link = joints[-1].link or joints[-1].name
@@ -242,7 +288,7 @@ def test_a_mass_that_would_count_twice_is_refused(tmp_path, version):
     found = replace(found, model=replace(found.model, linear=linear))
     write_samples(tmp_path / "out", found, ("isaac-lab",))
     asset = version([link, "hand", "foot"], ["j1", "j2"], environments=3)
-    with pytest.raises(ValueError, match="'hand' has mass, and .* contains it: import with merged fixed joints"):
+    with pytest.raises(ValueError, match="'hand' has mass, and .* contains it: merge them on import"):
         event_of(tmp_path / "out")(asset)
     asset.view.mass[:, 1] = 1e-3
     event_of(tmp_path / "out")(asset)

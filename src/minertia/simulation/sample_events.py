@@ -143,11 +143,11 @@ def set_links(asset, ids, robots):
 
 
 def check_fixed(names, masses):
-    """Raise an error where a mass would count twice: in a body, and in the link that it is fixed to."""
+    """Raise an error where a mass would count twice: in a body, and in the link that contains it in the samples."""
     for name, link in FIXED.items():
         if name in names and link in names and masses[names.index(name)] > SMALL * masses[names.index(link)]:
-            text = f"body {{name!r}} has mass, and {{link!r}} of the samples contains it: import with merged fixed joints"
-            raise ValueError(text)
+            text = f"body {{name!r}} has mass, and {{link!r}} of the samples contains it"
+            raise ValueError(f"{{text}}: merge them on import, or give {{name!r}} hardly any mass")
 
 
 def set_joints(asset, ids, robots):

@@ -228,8 +228,8 @@ def newton_notes(model: IdentifiedModel) -> tuple[str, ...]:
 def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
     """Python text for Isaac Lab with the actuator configuration; step: of its physics [s].
 
-    Values follow Isaac Sim 5 and later, where `friction` is an effort [N m].  A model that was fitted to efforts has
-    no servos: gains are then those of the user's own controller.
+    Values follow Isaac Sim 5 and later, where `friction` is an effort [N m], with Isaac Lab 2.2 to 3.0.  A model that
+    was fitted to efforts has no servos: gains are then those of the user's own controller.
     """
     loop = loop_of(model) if LOOP in model.evidence else None
     robot = model.robot if loop is not None else model.to_robot("isaac-lab")
@@ -258,8 +258,8 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
         f"        dynamic_friction={friction},  # the same: no Stribeck effect",
         f"        viscous_friction={table(of('FV'))},  # FV",
     ]
-    if loop is not None and "limit" in loop:
-        lines.append(f"        effort_limit_sim={table(loop['limit'])},")
+    if loop is not None and "limit" in loop:  # explicit actuators limit their efforts themselves
+        lines.append(f"        {'effort_limit' if whole else 'effort_limit_sim'}={table(loop['limit'])},")
     if whole:
         lines.append(f"        min_delay={whole}, max_delay={whole},  # physics steps of {step:g} s")
     lines += ["    ),", "}"]
@@ -302,6 +302,7 @@ def check(asset, tolerance=1e-4):
         "viscous_friction": data.joint_viscous_friction_coeff,
     }
     for key, values in there.items():
+        values = getattr(values, "torch", values)  # Isaac Lab 3.0
         for name, wanted in getattr(own, key).items():
             found = float(values[0, asset.joint_names.index(name)])
             if abs(found - wanted) > tolerance * max(abs(wanted), 1e-6):
