@@ -35,8 +35,6 @@ def test_mjx_steps_each_robot_as_mujoco_steps_its_own_file(tmp_path, monkeypatch
     efforts = np.array([30.0, 10.0]) * np.sin(np.outer(np.arange(STEPS), [0.03, 0.05]))
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (block,) = (own for own in blocks if "import mjx" in own)
-        own for own in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL) if "mjx" in own
-    ]
     page: dict[str, Any] = {}
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", False)  # the default of JAX
