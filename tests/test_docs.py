@@ -79,6 +79,8 @@ class Reader:
             self.skipped_building = True
 
     def do_python(self, block: str) -> None:
+        if "import mjx" in block:  # takes long to compile: tests/simulation/test_mjx_steps.py follows it
+            return
         if "add_effects(" in block:  # before minertia is used: in a process of its own
             line = [sys.executable, "-c", block]
             self.read(subprocess.run(line, capture_output=True, text=True, cwd=self.folder, timeout=300), [block])

@@ -75,6 +75,38 @@ def test_actuators_hold_what_was_identified(found: Identification) -> None:
         f"# joint '{joint}'" in to_isaac_lab(bent) and f"# joint '{joint}'" not in text for joint in ("j1", "j2")
     )
     assert "DelayedPDActuatorCfg" in text and "min_delay=2" in text and '"j1": 150' in text
+    assert (
+        " effort_limit={" in text and "effort_limit_sim" not in text
+    )  # of the actuator, which the solver does not clip
+    assert " effort_limit_sim={" in to_isaac_lab(_with_loop(model, delay=0.0))
+
+
+def test_servos_with_much_damping_are_stable_at_usual_steps(found: Identification) -> None:
+    """MuJoCo's default integrator takes the damping of actuators explicitly, and diverged with small inertias."""
+    import mujoco
+
+    model = _with_effects(found.model(), {"IA1": 1e-3, "IA2": 1e-3})
+    plants = [
+        mujoco.MjModel.from_xml_string(to_position_mjcf(_with_loop(model, kd=[1000.0, 1000.0]))) for _ in range(2)
+    ]
+    plants[1].opt.timestep /= 50
+    ends = []
+    for plant, steps in zip(plants, (100, 5000), strict=True):
+        data = mujoco.MjData(plant)
+        data.ctrl[:] = 0.5
+        mujoco.mj_step(plant, data, steps)
+        ends.append(data.qpos.copy())
+    assert plants[0].opt.timestep == 0.002 and ends[0] == pytest.approx(ends[1], abs=1e-3)
+
+
+def test_values_fitted_for_the_default_integrator_keep_it() -> None:
+    import mujoco
+
+    command = Command(**GAINS, delay=0.0, integrator="euler", step=1e-3)
+    campaign = Campaign(ARM.with_parameters(BODIES), command=command)
+    result = minertia.identify(replace(campaign, train=(recorded(campaign, seconds=1.5),)))
+    plant = mujoco.MjModel.from_xml_string(to_position_mjcf(result.model()))
+    assert plant.opt.timestep == 1e-3 and plant.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
 
 
 def test_a_negative_delay_is_told_and_reaches_no_simulator(found: Identification) -> None:

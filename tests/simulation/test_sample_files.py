@@ -13,14 +13,15 @@ from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.samples import Samples, read_samples
 from minertia.io.errors import InputError
 from minertia.robot.formats.mjcf.write import to_mjcf
+from minertia.robot.robot import Frame
 from minertia.simulation.sample_events import event_arrays, event_text
 from minertia.simulation.sample_files import FORMATS, check_samples, write_samples
-from minertia.simulation.sample_mjx import mjx_arrays
+from minertia.simulation.sample_mjx import DERIVED, NOT_IN_MJX, mjx_arrays
 from minertia.simulation.sample_values import held_robot, held_values
 from tests.identification.planted_posterior import planted
 from tests.identification.test_commands import recorded
 from tests.identification.test_sample_commands import PLANTED
-from tests.simulation.isaac_stub import Actuator, Asset, ImplicitActuator, event_of
+from tests.simulation.isaac_stub import Actuator, ImplicitActuator, Lab2, Lab3, View, event_of
 from tests.simulation.test_commanded_plant import GAINS, SPRUNG, WOUND, sprung_log
 
 
@@ -91,6 +92,52 @@ def test_offsets_springs_and_motors_of_mjx_are_those_of_each_robot():
         ours = mi.inverse_dynamics(robot.without_effects(list(friction)), q, qd, qdd)
         assert np.allclose(efforts(model, q, qd, qdd), ours, atol=1e-6)
         assert np.allclose(arrays["tendon_frictionloss"][k], robot.effect_values["FCM2"])
+
+
+@pytest.mark.parametrize("robots", [samples, coupled, commanded])
+def test_mjx_arrays_have_what_mujoco_derives_from_them(robots):
+    """MJX does not derive it: the softness of dry friction was that of the most probable robot, 28 % off."""
+    mujoco = pytest.importorskip("mujoco")
+    text, arrays = mjx_arrays(robots())
+    model = mujoco.MjModel.from_xml_string(text)
+    for k in (0, 5):
+        for name, values in arrays.items():
+            getattr(model, name)[:] = values[k]
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+        for name in DERIVED:
+            own = getattr(model, name)
+            assert not own.size or np.allclose(own, arrays[name][k], rtol=1e-9)
+    assert np.ptp(arrays["dof_invweight0"], axis=0).max() > 1e-6
+
+
+def test_mjx_has_dry_friction_where_only_the_best_robot_has_none():
+    """MJX leaves out the friction of joints that have none in the file."""
+    mujoco = pytest.importorskip("mujoco")
+    own = samples()
+    found = replace(own, best=own.best.copy())
+    found.best[own.names.index("FC1")] = 0.0
+    text, arrays = mjx_arrays(found)
+    assert np.all(mujoco.MjModel.from_xml_string(text).dof_frictionloss > 0)
+    assert np.array_equal(arrays["dof_frictionloss"][:, 0], own.values("FC1"))
+
+
+def test_cubic_friction_is_replaced_for_mjx(tmp_path):
+    """MJX accepts `dof_dampingpoly` and steps without it."""
+    case = next(planted("planar2r", 1))
+    log = case.log(0)
+    tau = log.tau + 0.3 * np.gradient(log.q, log.t, axis=0) ** 3
+    effects = ["rotor", "viscous", "coulomb", "cubic"]
+    found = mi.identify(mi.Campaign(case.file, [replace(log, tau=tau)], effects=effects)).sample(20)
+    assert found.values("FVC1").mean() > 0.1
+    text, arrays = mjx_arrays(found)
+    instead = held_values(found, "mjcf", NOT_IN_MJX)
+    assert "dof_dampingpoly" not in arrays and 'damping="0 ' not in text
+    assert np.array_equal(arrays["dof_damping"][:, 0], instead["FV1"]) and not any("FVC" in name for name in instead)
+    speed = found.model.evidence["reach"]["speed"][0] / 2
+    own = found.values("FC1") + found.values("FV1") * speed + found.values("FVC1") * speed**3
+    assert instead["FC1"] + instead["FV1"] * speed == pytest.approx(own, rel=1e-6)
+    notes = [note.text for note in write_samples(tmp_path / "out", found, ("mjx",))]
+    assert any("MJX has no place for FVC1, FVC2: FV and FC stand in" in text for text in notes)
 
 
 def test_mjx_has_motors_and_springs_of_elastic_joints_of_each_robot():
@@ -186,42 +233,96 @@ def test_stand_in_friction_scatters_as_the_friction_that_it_replaces(target):
         assert held[f"FV{j}"].std() == pytest.approx(found.values(f"FV{j}").std(), rel=0.3)
 
 
-def test_the_isaac_lab_event_sets_the_robots_of_the_samples(tmp_path):
+VERSIONS = pytest.mark.parametrize("version", [Lab2, Lab3])
+
+
+@VERSIONS
+def test_the_isaac_lab_event_sets_the_robots_of_the_samples(tmp_path, version):
     """Environment k gets row k: masses, rotor inertia and the friction that stands in for smooth Coulomb friction."""
-    found, asset = smooth(), Asset(["base", "l2", "l1"], ["j2", "j1"], environments=300)
+    found = smooth()
     write_samples(tmp_path / "out", found, ("isaac-lab",))
     links = event_arrays(found)["links"].tolist()
-    asset.body_names = ["base", *links[::-1]]
+    asset = version(["base", *links[::-1]], ["j2", "j1"], environments=300)
+    base = asset.view.get_inertias()[:, 0]
     event_of(tmp_path / "out")(asset)
     rows, held = np.arange(300) % 200, held_values(found, "isaac-lab")
+    mass, com, six = (own[rows] for own in found.bodies)
     for k, link in enumerate(links):
         body = asset.body_names.index(link)
-        assert np.allclose(asset.masses[:, body], found.bodies[0][rows, k])
-        assert np.allclose(asset.coms[:, body, :3], found.bodies[1][rows, k], atol=1e-6)
+        assert np.allclose(asset.view.mass[:, body], mass[:, k])
+        assert np.allclose(asset.view.position[:, body], com[:, k], atol=1e-6)
+        full = asset.view.get_inertias()[:, body]
+        assert np.allclose(full, six[:, k][:, [0, 1, 2, 1, 3, 4, 2, 4, 5]], atol=1e-6 * np.abs(six).max())
+    assert np.allclose(asset.view.get_inertias()[:, 0], base, atol=1e-6)
     joints = [joint.name for joint in found.model.nominal.joints]
     for j, joint in enumerate(joints, 1):
         at = asset.joint_names.index(joint)
         assert np.allclose(asset.sim["armature"][:, at], found.values(f"IA{j}")[rows])
-        assert np.allclose(asset.sim["friction"][:, at], held[f"FC{j}"][rows]) and held[f"FC{j}"].min() > 0
-        assert np.allclose(asset.sim["viscous"][:, at], held[f"FV{j}"][rows])
-    assert "offsets are not set here" in event_text(found)
+        friction = np.stack([held[f"{symbol}{j}"][rows] for symbol in ("FC", "FC", "FV")], axis=1)
+        assert np.allclose(asset.friction[:, at], friction) and held[f"FC{j}"].min() > 0
+    assert "offsets are not set here: subtract them from efforts" in event_text(found)
 
 
+@VERSIONS
+def test_the_event_sets_only_the_environments_that_it_is_asked_for(tmp_path, version):
+    found = smooth()
+    write_samples(tmp_path / "out", found, ("isaac-lab",))
+    links = event_arrays(found)["links"].tolist()
+    asset = version(links, ["j1", "j2"], environments=5)
+    before = asset.view.mass.copy()
+    event_of(tmp_path / "out")(asset, [1, 4])
+    assert np.allclose(asset.view.mass[[1, 4]], found.bodies[0][[1, 4]]) and np.all(asset.sim["armature"][0] == 0)
+    assert np.array_equal(asset.view.mass[[0, 2, 3]], before[[0, 2, 3]])
+
+
+@VERSIONS
+def test_a_mass_that_would_count_twice_is_refused(tmp_path, version):
+    """The samples' link contains the bodies that are fixed or held there, which an importer may leave as they are."""
+    found = smooth()
+    joints = found.model.nominal.joints
+    link = joints[-1].link or joints[-1].name
+    here = (tuple(map(tuple, np.eye(3).tolist())), (0.0, 0.0, 0.1))
+    frames = {"hand": Frame(1, here), "foot": Frame(None, here), link: Frame(1, here)}
+    nominal = replace(found.model.nominal, frames=frames)
+    linear = replace(found.model.linear, robot=nominal)
+    found = replace(found, model=replace(found.model, linear=linear))
+    write_samples(tmp_path / "out", found, ("isaac-lab",))
+    asset = version([link, "hand", "foot"], ["j1", "j2"], environments=3)
+    with pytest.raises(ValueError, match="'hand' has mass, and .* contains it: merge them on import"):
+        event_of(tmp_path / "out")(asset)
+    asset.view.mass[:, 1] = 1e-3
+    event_of(tmp_path / "out")(asset)
+
+
+def test_simulators_with_another_friction_are_refused(tmp_path, monkeypatch):
+    write_samples(tmp_path / "out", smooth(), ("isaac-lab",))
+    asset = Lab3([], ["j1", "j2"], environments=3)
+    monkeypatch.setattr(Lab3, "__backend_name__", "newton")
+    with pytest.raises(NotImplementedError, match="for PhysX: friction of joints is another one in newton"):
+        event_of(tmp_path / "out")(asset)
+    monkeypatch.delattr(View, "get_dof_friction_properties")
+    with pytest.raises(NotImplementedError, match=r"from Isaac Sim 5\.0 on"):
+        event_of(tmp_path / "out")(Lab2([], ["j1", "j2"], environments=3))
+
+
+@VERSIONS
 @pytest.mark.parametrize("kind", [Actuator, ImplicitActuator])
-def test_gains_of_explicit_actuators_are_not_those_of_the_simulator(tmp_path, kind):
+def test_gains_of_explicit_actuators_are_not_those_of_the_simulator(tmp_path, kind, version):
     """Isaac Lab computes the efforts of a DelayedPDActuator: gains in the simulator would act a second time."""
     found = commanded()
     write_samples(tmp_path / "out", found, ("isaac-lab",))
     joints = [joint.name for joint in found.model.nominal.joints]
-    asset = Asset([], joints, environments=4)
-    asset.actuators = {"joints": kind(joints[::-1], 4)}
+    asset = version([], ["other", *joints], environments=4)
+    asset.actuators["joints"] = kind(joints[::-1], 4)
+    asset.actuators["others"] = ImplicitActuator(["other"], 4)
     event_of(tmp_path / "out")(asset)
     kp, kd = (found.servos()[key][:4] for key in ("kp", "kd"))
     own = asset.actuators["joints"]
     assert np.allclose(own.stiffness, kp[:, ::-1]) and np.allclose(own.damping, kd[:, ::-1])
     is_implicit = kind is ImplicitActuator
-    assert np.allclose(asset.sim["stiffness"], kp if is_implicit else 0.0)
-    assert np.allclose(asset.sim["damping"], kd if is_implicit else 0.0)
+    assert np.allclose(asset.sim["stiffness"][:, 1:], kp if is_implicit else 0.0)
+    assert np.allclose(asset.sim["damping"][:, 1:], kd if is_implicit else 0.0)
+    assert not asset.sim["stiffness"][:, 0].any() and not asset.actuators["others"].stiffness.any()
     assert "the delay is not set here" in event_text(found)
 
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from minertia.identification.closed_loop.actuators import motor_name, rate_name, spring_name, to_position_mjcf
+from minertia.identification.closed_loop.actuators import (
+    loop_of,
+    motor_name,
+    not_held,
+    position_mjcf,
+    rate_name,
+    spring_name,
+)
 from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.samples import Samples, centred, npz_bytes
@@ -20,28 +29,44 @@ from minertia.robot.formats.mjcf.write import MOTOR, to_mjcf
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Note
 from minertia.simulation.engines import mujoco_package
-from minertia.simulation.sample_values import held_best, held_values, lost_notes
+from minertia.simulation.sample_values import held_best, held_values, lost_notes, with_effects
 
 MJX_FILES = ("mjx.npz", "mjx.mjcf")
 BODY_FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_iquat")
 DOF_FIELDS = {"dof_armature": "IA", "dof_damping": "FV", "dof_frictionloss": "FC"}
 UNTURNED = re.compile(r'(<inertial pos="[^"]*" mass="[^"]*") diaginertia="(\S+) (\S+) (\S+)"/>')
 QUARTER = 0.5**0.5  # component of the quaternion of a quarter turn
-CUBIC = "dof_dampingpoly"  # damping + b |v| + c v^2 of a joint
+NOT_IN_MJX = ("FVC",)  # MJX on JAX accepts `dof_dampingpoly`, and steps without it
+DRY = ("FC", "FCM")  # MJX has no dry friction where the MJCF has none
+DERIVED = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_invweight0")  # by `mj_setConst`
 
 
 def mjx_arrays(samples: Samples) -> tuple[str, dict[str, Array]]:
     """MJCF of the most probable robot, and arrays that replace fields of its MJX model, one row per sampled robot."""
     mujoco = mujoco_package()
-    text = to_position_mjcf(samples.model) if samples.servos() else to_mjcf(held_best(samples, "mjcf"))
-    text = _turned(text)
-    fields = _Fields(samples, mujoco.MjModel.from_xml_string(text))
+    held = held_values(samples, "mjcf", NOT_IN_MJX)
+    text = _turned(_best_mjcf(samples, held))
+    fields = _Fields(samples, held, mujoco.MjModel.from_xml_string(text))
     fields.set_links()
     fields.set_effects()
     fields.set_springs()
     fields.set_motors()
     fields.set_servos()
+    fields.set_derived(mujoco)
     return text, fields.arrays
+
+
+def _best_mjcf(samples: Samples, held: Mapping[str, Array]) -> str:
+    """MJCF of the most probable robot, with dry friction wherever a sampled robot has some."""
+    best = held_best(samples, "mjcf", NOT_IN_MJX)
+    for name, values in held.items():
+        if symbol_of(name) in DRY and not best.get(name) and np.any(values > 0):
+            best[name] = float(np.min(values[values > 0]))
+    if not samples.servos():
+        return to_mjcf(with_effects(samples.robot(), best))
+    first = replace(samples, x=samples.best[None]).servos()
+    loop = loop_of(samples.model) | {key: first[key][0].tolist() for key in ("kp", "kd")}
+    return position_mjcf(with_effects(samples.model.robot, best), loop, not_held(samples.model))
 
 
 def _turned(text: str) -> str:
@@ -57,15 +82,15 @@ def write_mjx(samples: Samples, folder: Path) -> tuple[Note, ...]:
     text, arrays = mjx_arrays(samples)
     write_file(folder / MJX_FILES[0], npz_bytes(arrays))
     write_file(folder / MJX_FILES[1], text)
-    return (*lost_notes(samples, "mjcf", "MuJoCo"), *_constant_notes(samples))
+    return (*lost_notes(samples, "mjcf", "MJX", NOT_IN_MJX), *_constant_notes(samples))
 
 
 class _Fields:
     """Fields of a compiled MuJoCo model as arrays with one row per sampled robot."""
 
-    def __init__(self, samples: Samples, compiled: Any) -> None:
-        self.samples, self.compiled, self.robot = samples, compiled, samples.model.nominal
-        self.held = held_values(samples, "mjcf")
+    def __init__(self, samples: Samples, held: Mapping[str, Array], compiled: Any) -> None:
+        self.samples, self.held, self.compiled = samples, held, compiled
+        self.robot = samples.model.nominal
         self.loop = samples.model.evidence.get(LOOP, {})
         self.elastic = self.loop.get("elastic", {}).get("joints", ())
         self.arrays: dict[str, Array] = {}
@@ -101,9 +126,6 @@ class _Fields:
                 name = full_name(symbol, j + 1)
                 if name in self.held:
                     self[field][:, int(self._joint(j, symbol).dofadr[0])] = self.held[name]
-            cubic = self.held.get(full_name("FVC", j + 1))
-            if cubic is not None:
-                self[CUBIC][:, int(self._joint(j, "FVC").dofadr[0]), 1] = cubic
 
     def set_springs(self) -> None:
         """Springs of joints, and constant efforts: by the rest of the joint's own spring, or by a distant soft one."""
@@ -165,6 +187,18 @@ class _Fields:
                 gain[:, r, 0], bias[:, r, 2] = servos["kd"][:, j], -servos["kd"][:, j]
             else:
                 bias[:, k, 2] = -servos["kd"][:, j]
+
+    def set_derived(self, mujoco: Any) -> None:
+        """Fields that MuJoCo's compiler derives from the others: MJX takes them as they are, for soft constraints."""
+        own = dict(self.arrays)
+        derived = {name: self[name] for name in DERIVED if getattr(self.compiled, name).size}
+        data = mujoco.MjData(self.compiled)
+        for k in range(len(self.samples)):
+            for name, values in own.items():
+                getattr(self.compiled, name)[:] = values[k]
+            mujoco.mj_setConst(self.compiled, data)
+            for name, values in derived.items():
+                values[k] = getattr(self.compiled, name)
 
 
 def _constant_notes(samples: Samples) -> tuple[Note, ...]:

@@ -21,13 +21,13 @@ USUAL = 0.5  # usual speed of a joint over the highest one of the fitted logs: a
 UNKNOWN_SPEED, UNKNOWN_LOAD = 1.0, 1.0  # rad/s or m/s, and N m or N, where a model does not state them
 
 
-def held_values(samples: Samples, target: str) -> dict[str, Array]:
+def held_values(samples: Samples, target: str, without: Sequence[str] = ()) -> dict[str, Array]:
     """Samples (N,) of the effects that the files of an export target can represent, by name.
 
     Friction that they cannot represent is replaced by FV and FC, as fitted for the target, which vary with the
-    friction that they replace (`_stand_ins`).
+    friction that they replace (`_stand_ins`).  without: symbols that a program does not read from such files.
     """
-    held = BY_NAME[target].held
+    held = set(BY_NAME[target].held) - set(without)
     own = {name: k for k, name in enumerate(samples.names) if symbol_of(name) in BY_SYMBOL}
     found = {name: samples.x[:, k] for name, k in own.items() if symbol_of(name) in held}
     friction: dict[int, list[str]] = {}
@@ -35,6 +35,8 @@ def held_values(samples: Samples, target: str) -> dict[str, Array]:
         if _is_friction(name):
             friction.setdefault(link_number(name), []).append(name)
     fitted = (export_values(samples.model.exports, target) or {}).get("standard", {})
+    if any(symbol_of(name) in without for name in own):
+        fitted = {}  # these are beside an effect that is not read
     for joint, names in friction.items():
         if any(symbol_of(name) not in held for name in names):
             found |= _stand_ins(samples, joint, names, fitted)
@@ -99,20 +101,24 @@ def _shape(effect: Effect, given: Mapping[str, float], speed: float, load: float
 
 def held_robot(samples: Samples, k: int, held: Mapping[str, Array]) -> Robot:
     """Sampled robot k: its sampled link parameters, with the effects from `held_values` for a target."""
-    robot = samples.robot(k)  # with the constants of its effects
+    return with_effects(samples.robot(k), {name: float(v[k]) for name, v in held.items()})  # with their constants
+
+
+def with_effects(robot: Robot, values: Mapping[str, float]) -> Robot:
+    """Robot with these values of effects, and 0 for all others."""
     gone = {name: 0.0 for name in (*robot.columns(True, True), *robot.effect_values) if symbol_of(name) in BY_SYMBOL}
-    return robot.with_parameters({**gone, **{name: float(v[k]) for name, v in held.items()}})
+    return robot.with_parameters({**gone, **values})
 
 
-def held_best(samples: Samples, target: str) -> Robot:
-    """Most probable robot, with only the effects that the files of a target can represent."""
+def held_best(samples: Samples, target: str, without: Sequence[str] = ()) -> dict[str, float]:
+    """Effects of the most probable robot that the files of a target can represent, by name."""
     first = replace(samples, x=samples.best[None])
-    return held_robot(first, 0, held_values(first, target))
+    return {name: float(value[0]) for name, value in held_values(first, target, without).items()}
 
 
-def lost_notes(samples: Samples, target: str, engine: str) -> tuple[Note, ...]:
-    """Notes on effects that the files of a target cannot represent."""
-    held = BY_NAME[target].held
+def lost_notes(samples: Samples, target: str, engine: str, without: Sequence[str] = ()) -> tuple[Note, ...]:
+    """Notes on effects that the files of a target cannot represent; without: as in `held_values`."""
+    held = set(BY_NAME[target].held) - set(without)
     lost = [n for n in samples.names if symbol_of(n) in BY_SYMBOL and symbol_of(n) not in held]
     friction = [name for name in lost if _is_friction(name)]
     others = [name for name in lost if not _is_friction(name)]

@@ -44,6 +44,8 @@ def loop_of(model: IdentifiedModel) -> dict[str, Any]:
 def to_position_mjcf(model: IdentifiedModel) -> str:
     """Identified robot as MJCF with a `<position>` actuator at each joint: force = kp (ctrl - q) - kv qd.
 
+    MuJoCo's integrator is implicitfast, as damping of actuators is unstable with its default at usual steps; values
+    fitted for the default have their own step.
     armature, damping and frictionloss of its joints are IA, FV and FC; offsets act as constant forces.  Damping on the
     velocity error, and the back-EMF of servos in voltage mode, which is not limited, are a separate `<velocity>`
     actuator (`rate_name`).  Motors of elastic joints are separate joints (`motor_name`), coupled to their
@@ -67,7 +69,8 @@ def position_mjcf(robot: Robot, loop: dict[str, Any], missing: Sequence[str] = (
     comments = [f"  <!-- {re.sub('--+', '-', one_line(text))} -->" for text in told]
     rotors = "".join(f"{line}\n" for j in motors for line in _rotor(robot, j))
     lines = [*comments, *_springs(elastic), "  <actuator>", *_drives(loop), "  </actuator>"]
-    body, end = to_mjcf(bare).rsplit("</mujoco>", 1)
+    option = f'timestep="{loop["euler_step"]:.9g}"' if "euler_step" in loop else 'integrator="implicitfast"'
+    body, end = to_mjcf(bare).replace("<option ", f"<option {option} ", 1).rsplit("</mujoco>", 1)
     tree, rest = body.rsplit("  </worldbody>", 1)
     return f"{tree}{rotors}  </worldbody>{rest}" + "\n".join(lines) + f"\n</mujoco>{end}"
 
@@ -225,8 +228,8 @@ def newton_notes(model: IdentifiedModel) -> tuple[str, ...]:
 def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
     """Python text for Isaac Lab with the actuator configuration; step: of its physics [s].
 
-    Values follow Isaac Sim 5 and later, where `friction` is an effort [N m].  A model that was fitted to efforts has
-    no servos: gains are then those of the user's own controller.
+    Values follow Isaac Sim 5 and later, where `friction` is an effort [N m], with Isaac Lab 2.2 to 3.0.  A model that
+    was fitted to efforts has no servos: gains are then those of the user's own controller.
     """
     loop = loop_of(model) if LOOP in model.evidence else None
     robot = model.robot if loop is not None else model.to_robot("isaac-lab")
@@ -255,8 +258,8 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
         f"        dynamic_friction={friction},  # the same: no Stribeck effect",
         f"        viscous_friction={table(of('FV'))},  # FV",
     ]
-    if loop is not None and "limit" in loop:
-        lines.append(f"        effort_limit_sim={table(loop['limit'])},")
+    if loop is not None and "limit" in loop:  # explicit actuators limit their efforts themselves
+        lines.append(f"        {'effort_limit' if whole else 'effort_limit_sim'}={table(loop['limit'])},")
     if whole:
         lines.append(f"        min_delay={whole}, max_delay={whole},  # physics steps of {step:g} s")
     lines += ["    ),", "}"]
@@ -299,6 +302,7 @@ def check(asset, tolerance=1e-4):
         "viscous_friction": data.joint_viscous_friction_coeff,
     }
     for key, values in there.items():
+        values = getattr(values, "torch", values)  # Isaac Lab 3.0
         for name, wanted in getattr(own, key).items():
             found = float(values[0, asset.joint_names.index(name)])
             if abs(found - wanted) > tolerance * max(abs(wanted), 1e-6):

@@ -124,6 +124,7 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
         "gauges": [model.robot.coordinate_names[j] for j in model.gauges],
     }
     found |= {} if None in limit else {"limit": [float(v) for v in limit]}
+    found |= {"euler_step": command.step} if command.integrator == "euler" else {}
     found |= _servo_record(model, values) if command.law == "servo" else {}
     if model.floor.touches:
         below = dict(zip(FLOOR, model.of_kind("floor", values).tolist(), strict=True))
