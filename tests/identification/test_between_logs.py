@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.identification import bands
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.shown import noise_of_positions
 from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.kind import DrawnOutputs
 from minertia.identification.logs.recording import Recording
 from minertia.identification.posterior import shown
 from minertia.identification.posterior.between import new_log_quantiles
@@ -108,6 +110,31 @@ def test_outputs_of_which_nothing_is_known_are_named_and_get_the_factor_of_the_o
         OUTPUTS, [(np.ones((50, 4)), 0.01)], [HeldOut(e, small, 100 * np.ones(4)) for e in logs], "logs"
     )
     assert every.unknown == OUTPUTS and np.isfinite(every.quantiles).all()
+
+
+def test_rows_on_the_ground_have_quantiles_of_their_own() -> None:
+    """Residuals are five times as large there: one width for all rows would be too wide or too narrow."""
+    rng, small = np.random.default_rng(6), np.full(4, 0.1)
+    on = np.arange(300) < 60
+    logs = [e * np.where(on, 5.0, 1.0)[:, None] for e in drawn_logs(rng, 6, 0.1)]
+    fitted = [(np.ones((50, 4)), 0.01)]
+    found = noise_between_logs(OUTPUTS, fitted, [HeldOut(e, small, small, on) for e in logs], "logs")
+    free, touching = (found.half_widths(0.95, touching=own) for own in (False, True))
+    assert touching / free == pytest.approx(np.full(4, 5.0), rel=0.2)
+    assert ResidualNoise.from_dict(found.to_dict()).half_widths(0.95, touching=True) == pytest.approx(touching)
+    drawn = DrawnOutputs("log", OUTPUTS, np.arange(300) / 100, logs[0], 0 * logs[0], logs[0][None], (), on)
+    widths = bands.half_widths_of_rows(found, drawn, 0.95)
+    assert np.array_equal(widths[on], np.tile(touching, (60, 1))) and np.array_equal(widths[~on][0], free)
+    free_log = replace(drawn, touching=None)
+    assert np.array_equal(bands.half_widths_of_rows(found, free_log, 0.95), free)
+
+
+def test_one_log_on_the_ground_does_not_tell_how_others_differ() -> None:
+    rng, small, on = np.random.default_rng(7), np.full(4, 0.1), np.arange(300) < 60
+    logs = [HeldOut(e, small, small, on & (k == 0)) for k, e in enumerate(drawn_logs(rng, 5, 0.1))]
+    found = noise_between_logs(OUTPUTS, [(np.ones((50, 4)), 0.01)], logs, "logs")
+    assert found.touching is None
+    assert np.array_equal(found.half_widths(0.95, touching=True), found.half_widths(0.95))
 
 
 def swung(seed: int, moves: tuple[float, float]) -> Recording:

@@ -16,7 +16,7 @@ from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop import search
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
-from minertia.identification.closed_loop.ground import heights, tied_by_floor
+from minertia.identification.closed_loop.ground import heights, tied_by_floor, touching_rows
 from minertia.identification.closed_loop.judge import position_residuals
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.simulate import simulated
@@ -114,6 +114,16 @@ def test_a_floor_that_nothing_touched_is_told_as_not_seen() -> None:
     assert "floor_friction" in fit.hidden or deviation["floor_friction"] > 0.3
     found = dict(zip(fit.model.names, fit.theta, strict=True))
     assert found["FC1"] == pytest.approx(PLANTED["FC1"], rel=0.05)
+
+
+def test_rows_on_the_ground_are_those_of_the_lowest_heights() -> None:
+    model, log = loop_model(CAMPAIGN, 1 / RATE), recorded(0)
+    theta = np.array([PLANTED[name] for name in model.names])
+    found = touching_rows(model, theta, log.q)
+    assert found is not None and 0.05 < found.mean() < 0.7
+    assert heights(ROBOT, LAID, log.q)[found, 0].max() < -0.119 < -0.12 + 2e-3 < heights(ROBOT, LAID, log.q)[:, 0].max()
+    bare = replace(CAMPAIGN, floor=Floor())
+    assert touching_rows(loop_model(bare, 1 / RATE), theta, log.q) is None
 
 
 @pytest.mark.slow

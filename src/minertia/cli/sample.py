@@ -164,6 +164,9 @@ def _show_bands(
     if factors is not None and samples.noise is not None:
         told = ", ".join(f"{f:.2f}" for f in factors)
         say(f"conformal factors of the residuals (held out: {samples.noise.held_out}): {told}")
+        if samples.noise.touching is not None:
+            told = ", ".join(f"{f:.2f}" for f in samples.noise.factors(level, touching=True))
+            say(f"conformal factors where the simulated robot touches the ground: {told}")
     if samples.noise is not None and samples.noise.told is not None:
         say(samples.noise.told)
     fell = sum(log.fell_over for log in found)

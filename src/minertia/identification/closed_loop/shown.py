@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.found import LoopFit
+from minertia.identification.closed_loop.ground import touching_rows
 from minertia.identification.closed_loop.judge import steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
 from minertia.identification.closed_loop.model import ServoModel
@@ -63,10 +65,11 @@ def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[L
         for fold, part in enumerate(equal_parts(len(own), folds.parts), k * folds.parts):
             again = _residual(model, folds.theta[fold], log)
             by_all, by_others = (folds.variance(k, C)[log.rows][part] for C in (folds.whole, folds.covariance(fold)))
-            held.append(HeldOut((own if again is None else again)[part], by_all, by_others))
+            theta, e = (fit.theta, own) if again is None else (folds.theta[fold], again)
+            held.append(HeldOut(e[part], by_all, by_others, _touching(model, theta, log, e)[part]))
     usual = value_variance(fit.part.totals[:, :, folds.columns], fit.part.samples, folds.whole)
-    rest = [e for e in (_residual(model, fit.theta, log) for log in unseen) if e is not None]
-    held += [HeldOut(e, usual, usual) for e in rest]
+    rest = [(log, x) for log in unseen if (x := _residual(model, fit.theta, log)) is not None]
+    held += [HeldOut(x, usual, usual, _touching(model, fit.theta, log, x)) for log, x in rest]
     told = "each fitted log" if by_logs else f"{PARTS} parts of each fitted log"
     told += " and the validation logs" if unseen else ""
     return noise_between_logs(model.output_names, fitted, held, told, by_logs=by_logs)
@@ -132,6 +135,12 @@ def _white(R: Array, columns: Sequence[int]) -> Array:
     return np.asarray(half @ half.T)
 
 
+def _touching(model: ServoModel, theta: Array, log: LoopLog, residuals: Array) -> NDArray[np.bool_]:
+    """Evaluated rows (N,) of a log in which the simulated robot touches the ground."""
+    found = touching_rows(model, theta, log.q[log.rows] - residuals)
+    return np.zeros(len(residuals), bool) if found is None else found
+
+
 def _residual(model: ServoModel, theta: Array, log: LoopLog) -> Array | None:
     """Measured less simulated positions of the evaluated rows; None if the simulation diverges."""
     steps = steps_of(log, STEP)
@@ -167,4 +176,6 @@ def drawn_positions(
         q = np.array([(nothing if motion is None else motion.q)[one.rows] for motion in motions])
         t = one.period * np.arange(len(one.q))[one.rows]
         told = fitted_before(model, log.name)
-        yield DrawnOutputs(log.name, servos.output_names, np.asarray(t, float), one.q[one.rows], q[0], q[1:], told)
+        touching = touching_rows(servos, rows[0], q[0])
+        measured = one.q[one.rows]
+        yield DrawnOutputs(log.name, servos.output_names, np.asarray(t, float), measured, q[0], q[1:], told, touching)

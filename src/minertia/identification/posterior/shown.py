@@ -6,7 +6,7 @@ the logs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)  # of bands, at which the scatter of 
 ROUNDING = 1e-10  # of the eigenvalues of correlations
 QUIETEST = 1e-12  # deviation of an output over the largest one, at least
 FADED = float(np.exp(-1))  # autocorrelation that ends the correlation time
+FEWEST_ROWS = 25  # of a log that tells of ground contact: half a second at the slowest rates of servos
+FEWEST_LOGS = 2  # that tell how much logs differ
 UNDETERMINED = 2.0  # deviations of all logs' fit, beyond which the fit of the others predicts something else: of equal
 # logs each has at most half of what is known, which is 1.4; twice that is known from the held-out log itself
 
@@ -90,6 +92,7 @@ class ResidualNoise:
     autocorrelation has fallen to 1/e [s].  quantiles (outputs, LEVELS): quantiles of the absolute held-out
     residuals, divided by the root of the variance of residuals and of predictions, since held-out residuals contain
     both. held_out: description of the held-out data.  unknown: outputs of which no held-out data tell anything.
+    touching: quantiles of rows in which the simulated robot touches the ground, if these have their own.
     """
 
     outputs: tuple[str, ...]
@@ -98,19 +101,24 @@ class ResidualNoise:
     quantiles: Array
     held_out: str
     unknown: tuple[str, ...] = ()
+    touching: Array | None = None
 
-    def half_widths(self, level: float) -> Array:
-        """Half-width of each output's band, relative to the standard deviation of its predictions and residuals."""
+    def half_widths(self, level: float, *, touching: bool = False) -> Array:
+        """Half-width of each output's band, relative to the standard deviation of its predictions and residuals.
+
+        touching: of rows in which the simulated robot touches the ground.
+        """
+        quantiles = self.touching if touching and self.touching is not None else self.quantiles
         normal = [float(norm.ppf(0.5 + own / 2)) for own in LEVELS]
         place = float(norm.ppf(0.5 + level / 2))
         if place > normal[-1]:
-            return np.asarray(self.quantiles[:, -1] * place / normal[-1])
-        first = np.column_stack([np.zeros(len(self.quantiles)), self.quantiles])
+            return np.asarray(quantiles[:, -1] * place / normal[-1])
+        first = np.column_stack([np.zeros(len(quantiles)), quantiles])
         return np.array([np.interp(place, [0.0, *normal], own) for own in first])
 
-    def factors(self, level: float) -> Array:
+    def factors(self, level: float, *, touching: bool = False) -> Array:
         """Conformal factor of each output: half-width of its band relative to that of normal residuals."""
-        return np.asarray(self.half_widths(level) / norm.ppf(0.5 + level / 2))
+        return np.asarray(self.half_widths(level, touching=touching) / norm.ppf(0.5 + level / 2))
 
     @property
     def told(self) -> str | None:
@@ -132,6 +140,7 @@ class ResidualNoise:
             "quantiles": self.quantiles.tolist(),
             "held_out": self.held_out,
             **({"unknown": list(self.unknown)} if self.unknown else {}),
+            **({} if self.touching is None else {"touching": self.touching.tolist()}),
         }
 
     @classmethod
@@ -141,7 +150,8 @@ class ResidualNoise:
             np.array(table[key], float) for key in ("deviation", "correlation", "quantiles")
         )
         outputs, unknown = tuple(table["outputs"]), tuple(table.get("unknown", ()))
-        return cls(outputs, deviation, correlation, quantiles, str(table["held_out"]), unknown)
+        touching = np.array(table["touching"], float) if "touching" in table else None
+        return cls(outputs, deviation, correlation, quantiles, str(table["held_out"]), unknown, touching)
 
 
 def value_variance(totals: Array, samples: int, covariance: Array) -> Array:
@@ -181,22 +191,31 @@ class HeldOut:
     """Residuals (N, outputs) of a log, or a segment of one, that a fit of the others predicts.
 
     by_all, by_others: variance of its predictions due to that of the unknowns, of the fit of all logs and of the
-    others; rows (N, outputs), or the mean of each output.
+    others; rows (N, outputs), or the mean of each output.  touching: rows (N,) in which the simulated robot touches the
+    ground; None without one.
     """
 
     residuals: Array
     by_all: Array
     by_others: Array
+    touching: NDArray[np.bool_] | None = None
 
     def counts(self, deviation: Array) -> NDArray[np.bool_]:
         """Whether the others determine each output so well that its residuals tell of a fit of all logs."""
         own, others = (np.mean(deviation**2 + np.atleast_2d(v), axis=0) for v in (self.by_all, self.by_others))
         return np.asarray(others <= UNDETERMINED**2 * own)
 
-    def scores(self, deviation: Array) -> Array:
-        """Absolute residuals over the standard deviation of residuals and predictions; diverged rows left out."""
+    def scores(self, deviation: Array, *, touching: bool | None = None) -> Array:
+        """Absolute residuals over the standard deviation of residuals and predictions; diverged rows left out.
+
+        touching: only rows in which the robot touches the ground, or only others; None: all.
+        """
         every = np.abs(self.residuals) / np.sqrt(deviation**2 + self.by_all)
-        return np.asarray(every[np.isfinite(every).all(axis=1)])
+        rows = np.isfinite(every).all(axis=1)
+        if touching is not None:
+            own = np.zeros(len(rows), bool) if self.touching is None else self.touching
+            rows &= own == touching
+        return np.asarray(every[rows])
 
 
 def noise_between_logs(
@@ -210,27 +229,46 @@ def noise_between_logs(
     """Residual statistics of fitted logs, and of a new log as the differences between held-out logs suggest.
 
     Outputs that the fit of the other logs does not determine do not count: a joint that only the held-out log moves.
-    by_logs: False for parts of logs, whose rows are taken together, as the differences between parts of one motion do
-    not tell those between motions.
+    Rows in which the robot touches the ground have their own quantiles: friction, shape and give of the ground are
+    known less well than the robot.  by_logs: False for parts of logs, whose rows are taken together, as the differences
+    between parts of one motion do not tell those between motions.
     """
     deviation, correlation = _levels(fitted)
-    each = [(own.scores(deviation), own.counts(deviation)) for own in held]
-    each = [(scores, counts) for scores, counts in each if len(scores)]
-    scores, counts = [own for own, _ in each], np.array([own for _, own in each])
+    counts = np.array([own.counts(deviation) for own in held])
     unknown = tuple(name for name, own in zip(outputs, counts.any(axis=0), strict=True) if not own)
-    if not counts.any():  # nothing is determined without any of the logs: all count, too much rather than nothing
-        counts = np.ones(counts.shape, bool)
-    quantiles = new_log_quantiles(scores, counts, LEVELS) if by_logs else _row_quantiles(scores, counts)
-    return ResidualNoise(tuple(outputs), deviation, correlation, quantiles, held_out, unknown)
+    made = new_log_quantiles if by_logs else _row_quantiles
+    touching = _quantiles(made, [own.scores(deviation, touching=True) for own in held], counts)
+    others = None if touching is None else _quantiles(made, [o.scores(deviation, touching=False) for o in held], counts)
+    if others is None:  # too few rows of either kind: together
+        touching, others = None, _quantiles(made, [own.scores(deviation) for own in held], counts, rows=1, logs=1)
+    assert others is not None
+    return ResidualNoise(tuple(outputs), deviation, correlation, others, held_out, unknown, touching)
 
 
-def _row_quantiles(scores: Sequence[Array], counts: NDArray[np.bool_]) -> Array:
-    """Conformal quantiles (outputs, LEVELS) of the rows that count; of all outputs for one that has none."""
+def _quantiles(
+    made: Callable[[Sequence[Array], Array, Sequence[float]], Array],
+    scores: Sequence[Array],
+    counts: NDArray[np.bool_],
+    rows: int = FEWEST_ROWS,
+    logs: int = FEWEST_LOGS,
+) -> Array | None:
+    """Quantiles (outputs, LEVELS) of the scores of held-out logs with enough rows; None if these are too few logs."""
+    kept = [k for k, own in enumerate(scores) if len(own) >= rows]
+    if len(kept) < logs:
+        return None
+    own = counts[kept]
+    if not own.any():  # nothing is determined without any of the logs: all count, too much rather than nothing
+        own = np.ones(own.shape, bool)
+    return made([scores[k] for k in kept], own, LEVELS)
+
+
+def _row_quantiles(scores: Sequence[Array], counts: Array, levels: Sequence[float]) -> Array:
+    """Conformal quantiles (outputs, levels) of the rows that count; of all outputs for one that has none."""
     found = []
     for j, own in enumerate(counts.T):
         places = [(k, j) for k in np.flatnonzero(own)] or np.argwhere(counts)
         rows = np.concatenate([scores[k][:, column] for k, column in places])
-        found.append([_upper(rows, level) for level in LEVELS])
+        found.append([_upper(rows, level) for level in levels])
     return np.array(found)
 
 
