@@ -129,6 +129,12 @@ def test_rows_on_the_ground_have_quantiles_of_their_own() -> None:
     assert np.array_equal(bands.half_widths_of_rows(found, free_log, 0.95), free)
 
 
+def test_contact_without_larger_residuals_has_no_quantiles_of_its_own() -> None:
+    rng, small, on = np.random.default_rng(8), np.full(4, 0.1), np.arange(300) < 60
+    logs = [HeldOut(e, small, small, on) for e in drawn_logs(rng, 5, 0.4)]
+    assert noise_between_logs(OUTPUTS, [(np.ones((50, 4)), 0.01)], logs, "logs").touching is None
+
+
 def test_one_log_on_the_ground_does_not_tell_how_others_differ() -> None:
     rng, small, on = np.random.default_rng(7), np.full(4, 0.1), np.arange(300) < 60
     logs = [HeldOut(e, small, small, on & (k == 0)) for k, e in enumerate(drawn_logs(rng, 5, 0.1))]

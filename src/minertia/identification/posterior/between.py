@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from minertia.io.arrays import Array
@@ -21,7 +22,7 @@ SMALLEST = 1e-6  # root mean square of the scores of a log whose residuals are a
 SIZES, ROWS = 200, 400  # quantiles of the sizes of logs, and of the rows of a log, by which they are represented
 
 
-def new_log_quantiles(scores: Sequence[Array], counts: Array, levels: Sequence[float]) -> Array:
+def new_log_quantiles(scores: Sequence[Array], counts: NDArray[np.bool_], levels: Sequence[float]) -> Array:
     """Quantiles (outputs, levels) of the absolute scores of a new log, from those of held-out logs.
 
     scores: of each log (N, outputs), residuals over their expected standard deviation.  counts (logs, outputs): which
@@ -36,7 +37,7 @@ def new_log_quantiles(scores: Sequence[Array], counts: Array, levels: Sequence[f
     return np.array([np.quantile(np.outer(own, shape), levels) for own in drawn])
 
 
-def _new_sizes(sizes: Array, counts: Array) -> tuple[Array, Array, int]:
+def _new_sizes(sizes: Array, counts: NDArray[np.bool_]) -> tuple[Array, Array, int]:
     """Mean and variance (outputs,) of the logarithm of the size of a new log's residuals, and degrees of freedom."""
     number = counts.sum(axis=0)
     known = np.maximum(number, 1)

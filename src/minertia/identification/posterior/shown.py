@@ -24,6 +24,7 @@ QUIETEST = 1e-12  # deviation of an output over the largest one, at least
 FADED = float(np.exp(-1))  # autocorrelation that ends the correlation time
 FEWEST_ROWS = 25  # of a log that tells of ground contact: half a second at the slowest rates of servos
 FEWEST_LOGS = 2  # that tell how much logs differ
+OWN_SIZE = 1.5  # of residuals in ground contact over others: less is what logs differ by anyway
 UNDETERMINED = 2.0  # deviations of all logs' fit, beyond which the fit of the others predicts something else: of equal
 # logs each has at most half of what is known, which is 1.4; twice that is known from the held-out log itself
 
@@ -211,9 +212,9 @@ class HeldOut:
         touching: only rows in which the robot touches the ground, or only others; None: all.
         """
         every = np.abs(self.residuals) / np.sqrt(deviation**2 + self.by_all)
-        rows = np.isfinite(every).all(axis=1)
+        rows: NDArray[np.bool_] = np.asarray(np.isfinite(every).all(axis=1))
         if touching is not None:
-            own = np.zeros(len(rows), bool) if self.touching is None else self.touching
+            own = np.zeros(len(every), np.bool_) if self.touching is None else self.touching
             rows &= own == touching
         return np.asarray(every[rows])
 
@@ -229,24 +230,39 @@ def noise_between_logs(
     """Residual statistics of fitted logs, and of a new log as the differences between held-out logs suggest.
 
     Outputs that the fit of the other logs does not determine do not count: a joint that only the held-out log moves.
-    Rows in which the robot touches the ground have their own quantiles: friction, shape and give of the ground are
-    known less well than the robot.  by_logs: False for parts of logs, whose rows are taken together, as the differences
-    between parts of one motion do not tell those between motions.
+    Rows in which the robot touches the ground have their own quantiles where their residuals are larger: friction,
+    shape and give of the ground are known less well than the robot.  by_logs: False for parts of logs, whose rows are
+    taken together, as the differences between parts of one motion do not tell those between motions.
     """
     deviation, correlation = _levels(fitted)
     counts = np.array([own.counts(deviation) for own in held])
-    unknown = tuple(name for name, own in zip(outputs, counts.any(axis=0), strict=True) if not own)
+    told = np.asarray(counts.any(axis=0)).tolist()
+    unknown = tuple(name for name, is_told in zip(outputs, told, strict=True) if not is_told)
     made = new_log_quantiles if by_logs else _row_quantiles
-    touching = _quantiles(made, [own.scores(deviation, touching=True) for own in held], counts)
-    others = None if touching is None else _quantiles(made, [o.scores(deviation, touching=False) for o in held], counts)
-    if others is None:  # too few rows of either kind: together
+    touching, others = None, None
+    if _size_on_ground(held, counts, deviation) >= OWN_SIZE:
+        touching, others = (
+            _quantiles(made, [own.scores(deviation, touching=on) for own in held], counts) for on in (True, False)
+        )
+    if touching is None or others is None:  # as large elsewhere, or too few rows of either kind: together
         touching, others = None, _quantiles(made, [own.scores(deviation) for own in held], counts, rows=1, logs=1)
     assert others is not None
     return ResidualNoise(tuple(outputs), deviation, correlation, others, held_out, unknown, touching)
 
 
+def _size_on_ground(held: Sequence[HeldOut], counts: NDArray[np.bool_], deviation: Array) -> float:
+    """Size of residuals where the robot touches the ground over that elsewhere in the same logs; 1 of too few logs."""
+    found = []
+    for own, told in zip(held, counts, strict=True):
+        on, off = (own.scores(deviation, touching=touching)[:, told] for touching in (True, False))
+        if told.any() and min(len(on), len(off)) >= FEWEST_ROWS:
+            squares = [np.log(np.maximum(np.mean(x**2, axis=0), QUIETEST)) for x in (on, off)]
+            found.append(float(np.mean(squares[0] - squares[1])) / 2)
+    return float(np.exp(np.mean(found))) if len(found) >= FEWEST_LOGS else 1.0
+
+
 def _quantiles(
-    made: Callable[[Sequence[Array], Array, Sequence[float]], Array],
+    made: Callable[[Sequence[Array], NDArray[np.bool_], Sequence[float]], Array],
     scores: Sequence[Array],
     counts: NDArray[np.bool_],
     rows: int = FEWEST_ROWS,
@@ -262,11 +278,11 @@ def _quantiles(
     return made([scores[k] for k in kept], own, LEVELS)
 
 
-def _row_quantiles(scores: Sequence[Array], counts: Array, levels: Sequence[float]) -> Array:
+def _row_quantiles(scores: Sequence[Array], counts: NDArray[np.bool_], levels: Sequence[float]) -> Array:
     """Conformal quantiles (outputs, levels) of the rows that count; of all outputs for one that has none."""
     found = []
     for j, own in enumerate(counts.T):
-        places = [(k, j) for k in np.flatnonzero(own)] or np.argwhere(counts)
+        places = [(int(k), j) for k in np.flatnonzero(own)] or [(int(k), int(c)) for k, c in np.argwhere(counts)]
         rows = np.concatenate([scores[k][:, column] for k, column in places])
         found.append([_upper(rows, level) for level in levels])
     return np.array(found)
