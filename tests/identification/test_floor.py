@@ -13,9 +13,10 @@ from minertia.algebra.vec3 import HERE
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.closed_loop import search
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
-from minertia.identification.closed_loop.ground import heights, tied_by_floor
+from minertia.identification.closed_loop.ground import heights, tied_by_floor, touching_rows
 from minertia.identification.closed_loop.judge import position_residuals
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.simulate import simulated
@@ -33,10 +34,13 @@ PLANTED = TRUE | {"floor_height": -0.12, "floor_friction": 0.4}
 RATE = 200.0
 
 
-def recorded(seed: int, campaign: Campaign = CAMPAIGN, **changed: float) -> Recording:
-    """A log of an arm that presses on a floor now and then, simulated with other steps than a fit's."""
-    t = np.arange(round(3 * RATE)) / RATE
-    u = commands(t, seed)
+def recorded(seed: int, campaign: Campaign = CAMPAIGN, raised: float = 0.0, **changed: float) -> Recording:
+    """A log of an arm that presses on a floor now and then, simulated with other steps than a fit's.
+
+    raised: time for which it moves far above the floor before [s].
+    """
+    t = np.arange(round((3 + raised) * RATE)) / RATE
+    u = commands(t, seed) + np.outer(np.clip(3 * (raised - t), 0.0, 1.0), [1.0, 0.3])
     model, zeros = loop_model(campaign, 1 / RATE), np.zeros((len(t), 2))
     plain = LoopLog("plant", None, 1 / RATE, zeros, u, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]
     found = simulated(model, np.array([(PLANTED | changed)[name] for name in model.names]), plain, 40, slopes=False)
@@ -80,6 +84,28 @@ def test_a_floor_that_is_not_told_is_found_where_there_is_one(height: float, tou
         assert found.beta[found.names.index("floor_height")] == pytest.approx(height, abs=5e-3)
 
 
+def test_a_floor_that_is_touched_late_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choices are made on a part of the log: that in which the tip comes down, not its first rows."""
+    campaign = replace(CAMPAIGN, floor=Floor(), train=(recorded(0, raised=4.0),))
+    (log,) = (loop_log(campaign, own) for own in campaign.train)
+    first = heights(ROBOT, LAID, log.q[: round(3 * RATE)])[:, 0]
+    assert first.min() > -0.1  # nothing touches there
+    monkeypatch.setattr(search, "SEARCHED", 3.0)
+    found = minertia.solve(minertia.build_problem(campaign))
+    assert found.campaign.floor.touches == ("tip",)  # type: ignore[attr-defined]
+    assert found.beta[found.names.index("floor_height")] == pytest.approx(-0.12, abs=5e-3)
+
+
+def test_parts_of_logs_begin_with_them_unless_something_is_shown_later() -> None:
+    log = made_log(CAMPAIGN, "log", recorded(0))
+    rows = round(1.5 * RATE)
+    shown = [np.zeros(len(log.q), bool) for _ in range(3)]
+    shown[1][300] = shown[2][-1] = True
+    starts = [np.flatnonzero(log.q[:, 0] == own.q[0, 0])[0] for own in search.shortened([log] * 3, 4.5, shown)]
+    assert starts == [0, 300 - rows // 2, len(log.q) - rows]
+    assert [len(own.q) for own in search.shortened([log], 1.5)] == [rows]
+
+
 def test_a_floor_that_nothing_touched_is_told_as_not_seen() -> None:
     fit = output_error(
         loop_model(CAMPAIGN, 1 / RATE), [made_log(CAMPAIGN, "log", recorded(0, floor_height=-5.0))], steps=[5]
@@ -88,6 +114,16 @@ def test_a_floor_that_nothing_touched_is_told_as_not_seen() -> None:
     assert "floor_friction" in fit.hidden or deviation["floor_friction"] > 0.3
     found = dict(zip(fit.model.names, fit.theta, strict=True))
     assert found["FC1"] == pytest.approx(PLANTED["FC1"], rel=0.05)
+
+
+def test_rows_on_the_ground_are_those_of_the_lowest_heights() -> None:
+    model, log = loop_model(CAMPAIGN, 1 / RATE), recorded(0)
+    theta = np.array([PLANTED[name] for name in model.names])
+    found = touching_rows(model, theta, log.q)
+    assert found is not None and 0.05 < found.mean() < 0.7
+    assert heights(ROBOT, LAID, log.q)[found, 0].max() < -0.119 < -0.12 + 2e-3 < heights(ROBOT, LAID, log.q)[:, 0].max()
+    bare = replace(CAMPAIGN, floor=Floor())
+    assert touching_rows(loop_model(bare, 1 / RATE), theta, log.q) is None
 
 
 @pytest.mark.slow

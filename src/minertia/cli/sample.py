@@ -90,6 +90,8 @@ def _say(found: Samples) -> None:
         f"effective sample size: {100 * drawn['effective']:.0f} % of the draws or more; split R-hat at most "
         f"{drawn['rhat']:.2f} ({drawn['slowest']})"
     )
+    if found.noise is not None and found.noise.told is not None:
+        say(found.noise.told)
     if len(found) < FEWEST_FOR_SCATTER:
         say(f"the scatter of the values needs at least {FEWEST_FOR_SCATTER} samples; draw more with --n")
         return
@@ -162,6 +164,11 @@ def _show_bands(
     if factors is not None and samples.noise is not None:
         told = ", ".join(f"{f:.2f}" for f in factors)
         say(f"conformal factors of the residuals (held out: {samples.noise.held_out}): {told}")
+        if samples.noise.touching is not None:
+            told = ", ".join(f"{f:.2f}" for f in samples.noise.factors(level, touching=True))
+            say(f"conformal factors where the simulated robot touches the ground: {told}")
+    if samples.noise is not None and samples.noise.told is not None:
+        say(samples.noise.told)
     fell = sum(log.fell_over for log in found)
     if fell:
         say(f"{fell} of {sum(log.draws for log in found)} simulations diverged and were left out")

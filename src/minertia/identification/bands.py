@@ -20,6 +20,7 @@ from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.posterior.options import FEWEST_FOR_BANDS
+from minertia.identification.posterior.shown import ResidualNoise
 from minertia.identification.samples import Samples
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
@@ -112,7 +113,15 @@ def _bands(samples: Samples, drawn: DrawnOutputs, level: float) -> LogBands:
     bands = {"values": Band(ends[0], ends[1])}
     if samples.noise is not None:
         deviation = np.sqrt(own.var(axis=0) + samples.noise.deviation**2)
-        half = deviation * samples.noise.half_widths(level)
+        half = deviation * half_widths_of_rows(samples.noise, drawn, level)
         bands["prediction"] = Band(drawn.best - half, drawn.best + half)
     fell = int(np.sum(~finite))
     return LogBands(drawn.log, drawn.outputs, drawn.t, drawn.measured, bands, len(finite), fell, drawn.remarks)
+
+
+def half_widths_of_rows(noise: ResidualNoise, drawn: DrawnOutputs, level: float) -> Array:
+    """Half-widths of the prediction band over the deviation, (N, outputs) where the robot touches the ground or not."""
+    own = noise.half_widths(level)
+    if drawn.touching is None:
+        return own
+    return np.asarray(np.where(drawn.touching[:, None], noise.half_widths(level, touching=True), own))

@@ -121,7 +121,8 @@ class DrawnOutputs:
     """Outputs of one log, measured (N, outputs) at times t [s], and predicted for posterior samples.
 
     predicted (draws, N, outputs): prediction for each sample of the unknowns.  best: prediction for the most
-    probable values.  NaN where a simulation diverged.  remarks: warnings on the log.
+    probable values.  NaN where a simulation diverged.  remarks: warnings on the log.  touching: rows (N,) in which the
+    most probable robot touches the ground; None without one.
     """
 
     log: str
@@ -131,6 +132,7 @@ class DrawnOutputs:
     best: Array
     predicted: Array
     remarks: tuple[str, ...] = ()
+    touching: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

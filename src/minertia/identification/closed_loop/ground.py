@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen.rollout.floor import against_gravity
+from minertia.codegen.rollout.floor import FLOOR, SOFT, against_gravity
 from minertia.dynamics.frame import frame_named, frame_pose
 from minertia.identification.campaigns.options import Floor
 from minertia.identification.closed_loop.logs import LoopLog
@@ -63,3 +63,13 @@ def with_floor(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> Arra
         if floor_name(what) in model.names:
             found[model.names.index(floor_name(what))] = value
     return found
+
+
+def touching_rows(model: ServoModel, theta: Array, q: Array) -> NDArray[np.bool_] | None:
+    """Rows (N,) of simulated positions in which a frame touches the ground; None without a ground."""
+    if not model.floor.touches:
+        return None
+    values = model.atom_values(theta)
+    height = model.of_kind("floor", values)[FLOOR.index("height")]
+    simulated = q[:, : model.robot.n] + model.of_kind("zero", values)
+    return np.asarray((heights(model.robot, model.floor, simulated) < height + SOFT).any(axis=1))

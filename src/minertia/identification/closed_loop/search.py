@@ -3,7 +3,8 @@
 Equal servos, no offsets, position-dependent friction, ground contact and load-dependent friction are tried in turn,
 each from the values of the fit before.  Ground contact and load-dependent friction are taken if the likelihood of the
 positions rises by more than Schwarz's penalty for their unknowns, where so many rows count as one as residuals are
-correlated over.  The first rows of each log suffice for that, and the values are the start of the final fit.
+correlated over.  A part of each log suffices for that: its first rows, or the first ones in which the tip is as low
+as where it may touch the ground.  The values are the start of the final fit.
 """
 
 from __future__ import annotations
@@ -71,14 +72,38 @@ def chosen(campaign: Campaign, servos: ServoModel, logs: Sequence[LoopLog], tell
     return _CommandSearch(campaign, servos, logs, tell).run()
 
 
-def shortened(logs: Sequence[LoopLog], seconds: float = SEARCHED) -> list[LoopLog]:
-    """First rows of each log, together of a limited duration."""
+def shortened(logs: Sequence[LoopLog], seconds: float = SEARCHED, shown: Sequence[Mask] | None = None) -> list[LoopLog]:
+    """Rows of each log, together of a limited duration: the first ones, or the first that have some of those shown.
+
+    shown: rows (N,) of each log of which some are wanted, in the middle unless the log begins or ends there.
+    """
     each = seconds / len(logs)
     found = []
-    for log in logs:
+    for k, log in enumerate(logs):
         rows = max(round(each / log.period), 4 * log.first)
-        found.append(log if len(log.q) <= rows else replace(log.part(0, rows), name=log.name))
+        wanted = np.flatnonzero(shown[k]) if shown is not None else np.zeros(0, int)
+        is_later = len(wanted) and wanted[0] >= rows
+        first = min(int(wanted[0]) - rows // 2, len(log.q) - rows) if is_later else 0
+        found.append(log if len(log.q) <= rows else replace(log.part(first, first + rows), name=log.name))
     return found
+
+
+def low_rows(campaign: Campaign, logs: Sequence[LoopLog]) -> list[Mask] | None:
+    """Rows of each log (N,) in which the tip is in the lowest part of the heights of all logs; None without a tip.
+
+    There ground contact shows, if there is any: a search in other rows would take its effect for friction.
+    """
+    floor = _floor_under(campaign)
+    if floor is None:
+        return None
+    robot = campaign.robot
+    up = [heights(robot, floor, log.q[:, : robot.n])[:, 0] for log in logs]
+    return [_is_low(own, np.concatenate(up)) for own in up]
+
+
+def _is_low(up: Array, every: Array) -> Mask:
+    """Mask of heights in the lowest part of all of them."""
+    return np.asarray(up < every.min() + LOW * np.ptp(every))
 
 
 def with_same_gains(campaign: Campaign, model: ServoModel, loose: Sequence[str]) -> tuple[Campaign, str] | None:
@@ -114,7 +139,7 @@ class _CommandSearch:
         self.campaign, self.model, self.tell = campaign, servos, tell
         self.is_open = campaign.effects is None
         self.period = min(log.period for log in logs)
-        self.logs = shortened(logs)
+        self.logs = shortened(logs, SEARCHED, low_rows(campaign, logs))
         self.steps = coarse_steps(self.logs)
         self.notes: list[str] = []
         self.tried: list[Tried] = []
@@ -182,7 +207,7 @@ class _CommandSearch:
         zeros = self.model.of_kind("zero", self.model.atom_values(self.found.theta))
         up = np.concatenate([heights(self.model.robot, floor, log.q[:, :n] + zeros)[:, 0] for log in self.logs])
         squares = np.mean((np.concatenate(self.found.rest) / self.found.rms) ** 2, axis=1)
-        is_low = up < up.min() + LOW * np.ptp(up)
+        is_low = _is_low(up, up)
         return bool(is_low.any() and not is_low.all() and squares[is_low].mean() > squares[~is_low].mean())
 
     def _pushed(self) -> list[Mask]:

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.found import LoopFit
+from minertia.identification.closed_loop.ground import touching_rows
 from minertia.identification.closed_loop.judge import steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
 from minertia.identification.closed_loop.model import ServoModel
@@ -18,7 +20,14 @@ from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, stepped
 from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise, Shown, residual_noise, value_variance
+from minertia.identification.posterior.shown import (
+    POSTERIOR,
+    HeldOut,
+    ResidualNoise,
+    Shown,
+    noise_between_logs,
+    value_variance,
+)
 from minertia.identification.problem.solve import solution
 from minertia.identification.problem.terms import at_joints
 from minertia.identification.problem.triangles import triangle, without_each
@@ -28,6 +37,7 @@ from minertia.io.errors import InputError
 
 PARTS = 2  # of a log: other motion than was fitted, as of a log that is kept back
 STEP = 1e-3  # s, of simulations: many robots are simulated
+UNKNOWN = 1e-8  # singular value over the largest one, of scaled columns, at least: of what logs do not determine
 
 
 def shown_by_commands(fit: LoopFit) -> Shown:
@@ -45,65 +55,90 @@ def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[L
     """Statistics of the residuals of simulated positions, in the fitted logs and in held-out logs or segments."""
     model, fitted, held = fit.model, [], []
     by_logs = len(logs) >= LOGS_HELD_OUT
-    parts = 1 if by_logs else PARTS
-    columns = [place for place, k in enumerate(fit.kept) if k < model.count]
-    places = [fit.kept[place] for place in columns]
-    covariance = fit.covariance[np.ix_(places, places)]
-    usual = value_variance(fit.part.totals[:, :, columns], fit.part.samples, covariance)
-    others, by_rows, by_values = without_each(_pieces(fit, parts)), _row_variances(fit, columns, covariance), []
+    folds = _Folds(fit, 1 if by_logs else PARTS)
     for k, log in enumerate(logs):
         own = _residual(model, fit.theta, log)
         if own is None:
             continue
         counted = own if k >= len(fit.pushed) else np.where(fit.pushed[k][log.rows], np.nan, own)
         fitted.append((counted, log.period))
-        values = _without(fit, others[k * parts : (k + 1) * parts])
-        for theta, part in zip(values, equal_parts(len(own), parts), strict=True):
-            again = _residual(model, theta, log)
-            held.append((own if again is None else again)[part])
-            by_values.append(by_rows[k][log.rows][part])
-    rest = [e for e in (_residual(model, fit.theta, log) for log in unseen) if e is not None]
-    held, by_values = [*held, *rest], [*by_values, *[usual] * len(rest)]
+        for fold, part in enumerate(equal_parts(len(own), folds.parts), k * folds.parts):
+            again = _residual(model, folds.theta[fold], log)
+            by_all, by_others = (folds.variance(k, C)[log.rows][part] for C in (folds.whole, folds.covariance(fold)))
+            theta, e = (fit.theta, own) if again is None else (folds.theta[fold], again)
+            held.append(HeldOut(e[part], by_all, by_others, _touching(model, theta, log, e)[part]))
+    usual = value_variance(fit.part.totals[:, :, folds.columns], fit.part.samples, folds.whole)
+    rest = [(log, x) for log in unseen if (x := _residual(model, fit.theta, log)) is not None]
+    held += [HeldOut(x, usual, usual, _touching(model, fit.theta, log, x)) for log, x in rest]
     told = "each fitted log" if by_logs else f"{PARTS} parts of each fitted log"
     told += " and the validation logs" if unseen else ""
-    return residual_noise(model.output_names, fitted, held, told, by_values)
+    return noise_between_logs(model.output_names, fitted, held, told, by_logs=by_logs)
 
 
-def _without(fit: LoopFit, others: Sequence[Array]) -> Iterator[Array]:
-    """Values of fits to R factors of the other pieces of the logs, one Gauss-Newton step from the estimate."""
-    model = fit.model
-    own = [place for place, k in enumerate(fit.kept) if k < model.count]
-    places = [fit.kept[place] for place in own]
-    before = solution(fit.part.triangle(fit.sigma))
-    nothing = np.zeros((0, fit.part.count))
-    for R in others:
-        theta = fit.theta.copy()
-        theta[places] += (stepped(R, nothing, before) - before)[own]
-        yield np.clip(theta, model.lower, model.upper)
+class _Folds:
+    """Fits of all logs but one, or of all parts of logs but one, by one Gauss-Newton step from the estimate.
 
-
-def _row_variances(fit: LoopFit, columns: Sequence[int], covariance: Array) -> list[Array]:
-    """Variance of the positions (N, outputs) of each fitted log due to that of the unknowns, row by row.
-
-    Its mean says little: near contacts, and where a joint may stick or slide, a few rows have most of it.
+    parts: of each log.  columns: place of each identifiable unknown of the model among those of the fit.  whole: their
+    covariance.  theta: values of each fold.
     """
-    found: list[list[Array]] = [[] for _ in fit.part.logs]
-    for block in fit.part.stream():
-        Y = block.Y[:, :, columns]
-        found[block.log].append(np.einsum("noi,ij,noj->no", Y, covariance, Y, optimize=True))
-    return [np.concatenate(blocks) for blocks in found]
+
+    def __init__(self, fit: LoopFit, parts: int) -> None:
+        self.parts = parts
+        self.columns = [place for place, k in enumerate(fit.kept) if k < fit.model.count]
+        places = [fit.kept[place] for place in self.columns]
+        self.whole = fit.covariance[np.ix_(places, places)]
+        rows: list[list[Array]] = [[] for _ in fit.part.logs]
+        for block in fit.part.stream():
+            rows[block.log].append(np.concatenate([block.Y, block.tau[:, :, None]], axis=2))
+        self.rows = [np.concatenate(blocks) for blocks in rows]
+        self.others = without_each(self._pieces(fit.sigma))
+        self.theta = list(self._values(fit, places))
+        white = _white(fit.part.triangle(fit.sigma), self.columns)
+        self.wider = np.sqrt(np.diag(self.whole) / np.maximum(np.diag(white), 1e-300))
+
+    def _pieces(self, sigma: Array) -> list[Array]:
+        """R factors of the parts of each log, log by log, of derivatives and residuals over the noise."""
+        found = []
+        for every in self.rows:
+            weighted = every / sigma[:, None]
+            pieces = [weighted[part] for part in equal_parts(len(every), self.parts)]
+            found += [triangle(own.reshape(-1, every.shape[2])) for own in pieces]
+        return found
+
+    def _values(self, fit: LoopFit, places: Sequence[int]) -> Iterator[Array]:
+        before = solution(fit.part.triangle(fit.sigma))
+        nothing = np.zeros((0, fit.part.count))
+        for R in self.others:
+            theta = fit.theta.copy()
+            theta[places] += (stepped(R, nothing, before) - before)[self.columns]
+            yield np.clip(theta, fit.model.lower, fit.model.upper)
+
+    def covariance(self, fold: int) -> Array:
+        """Covariance of the unknowns in a fold; as much wider than for white residuals as that of all logs."""
+        return np.asarray(_white(self.others[fold], self.columns) * np.outer(self.wider, self.wider))
+
+    def variance(self, log: int, covariance: Array) -> Array:
+        """Variance of the positions (N, outputs) of a fitted log due to that of the unknowns, row by row.
+
+        Its mean says little: near contacts, and where a joint may stick or slide, a few rows have most of it.
+        """
+        Y = self.rows[log][:, :, self.columns]
+        return np.asarray(np.einsum("noi,ij,noj->no", Y, covariance, Y, optimize=True))
 
 
-def _pieces(fit: LoopFit, parts: int) -> list[Array]:
-    """R factors of equal parts of each log, log by log, of derivatives and residuals over the noise."""
-    rows: list[list[Array]] = [[] for _ in fit.part.logs]
-    for block in fit.part.stream():
-        rows[block.log].append(np.concatenate([block.Y, block.tau[:, :, None]], axis=2) / fit.sigma[:, None])
-    found = []
-    for blocks in rows:
-        every = np.concatenate(blocks)
-        found += [triangle(every[part].reshape(-1, every.shape[2])) for part in equal_parts(len(every), parts)]
-    return found
+def _white(R: Array, columns: Sequence[int]) -> Array:
+    """Covariance of some unknowns for white residuals from an R factor; very large where they are not determined."""
+    size = np.linalg.norm(R[:, :-1], axis=0)
+    size = np.where(size > 0, size, 1.0)
+    _, singular, axes = np.linalg.svd(R[:, :-1] / size, full_matrices=False)
+    half = (axes.T / np.maximum(singular, UNKNOWN * singular[0]) / size[:, None])[list(columns)]
+    return np.asarray(half @ half.T)
+
+
+def _touching(model: ServoModel, theta: Array, log: LoopLog, residuals: Array) -> NDArray[np.bool_]:
+    """Evaluated rows (N,) of a log in which the simulated robot touches the ground."""
+    found = touching_rows(model, theta, log.q[log.rows] - residuals)
+    return np.zeros(len(residuals), bool) if found is None else found
 
 
 def _residual(model: ServoModel, theta: Array, log: LoopLog) -> Array | None:
@@ -141,4 +176,6 @@ def drawn_positions(
         q = np.array([(nothing if motion is None else motion.q)[one.rows] for motion in motions])
         t = one.period * np.arange(len(one.q))[one.rows]
         told = fitted_before(model, log.name)
-        yield DrawnOutputs(log.name, servos.output_names, np.asarray(t, float), one.q[one.rows], q[0], q[1:], told)
+        touching = touching_rows(servos, rows[0], q[0])
+        measured = one.q[one.rows]
+        yield DrawnOutputs(log.name, servos.output_names, np.asarray(t, float), measured, q[0], q[1:], told, touching)

@@ -6,13 +6,15 @@ the logs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
+from minertia.identification.posterior.between import new_log_quantiles
 from minertia.io.arrays import Array
 
 POSTERIOR = "posterior"  # table of a model's evidence
@@ -20,6 +22,11 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)  # of bands, at which the scatter of 
 ROUNDING = 1e-10  # of the eigenvalues of correlations
 QUIETEST = 1e-12  # deviation of an output over the largest one, at least
 FADED = float(np.exp(-1))  # autocorrelation that ends the correlation time
+FEWEST_ROWS = 25  # of a log that tells of ground contact: half a second at the slowest rates of servos
+FEWEST_LOGS = 2  # that tell how much logs differ
+OWN_SIZE = 1.5  # of residuals in ground contact over others: less is what logs differ by anyway
+UNDETERMINED = 2.0  # deviations of all logs' fit, beyond which the fit of the others predicts something else: of equal
+# logs each has at most half of what is known, which is 1.4; twice that is known from the held-out log itself
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,8 @@ class ResidualNoise:
     deviation: root mean square, in the unit of the predictions.  correlation: time after which the
     autocorrelation has fallen to 1/e [s].  quantiles (outputs, LEVELS): quantiles of the absolute held-out
     residuals, divided by the root of the variance of residuals and of predictions, since held-out residuals contain
-    both. held_out: description of the held-out data.
+    both. held_out: description of the held-out data.  unknown: outputs of which no held-out data tell anything.
+    touching: quantiles of rows in which the simulated robot touches the ground, if these have their own.
     """
 
     outputs: tuple[str, ...]
@@ -93,19 +101,35 @@ class ResidualNoise:
     correlation: Array
     quantiles: Array
     held_out: str
+    unknown: tuple[str, ...] = ()
+    touching: Array | None = None
 
-    def half_widths(self, level: float) -> Array:
-        """Half-width of each output's band, relative to the standard deviation of its predictions and residuals."""
+    def half_widths(self, level: float, *, touching: bool = False) -> Array:
+        """Half-width of each output's band, relative to the standard deviation of its predictions and residuals.
+
+        touching: of rows in which the simulated robot touches the ground.
+        """
+        quantiles = self.touching if touching and self.touching is not None else self.quantiles
         normal = [float(norm.ppf(0.5 + own / 2)) for own in LEVELS]
         place = float(norm.ppf(0.5 + level / 2))
         if place > normal[-1]:
-            return np.asarray(self.quantiles[:, -1] * place / normal[-1])
-        first = np.column_stack([np.zeros(len(self.quantiles)), self.quantiles])
+            return np.asarray(quantiles[:, -1] * place / normal[-1])
+        first = np.column_stack([np.zeros(len(quantiles)), quantiles])
         return np.array([np.interp(place, [0.0, *normal], own) for own in first])
 
-    def factors(self, level: float) -> Array:
+    def factors(self, level: float, *, touching: bool = False) -> Array:
         """Conformal factor of each output: half-width of its band relative to that of normal residuals."""
-        return np.asarray(self.half_widths(level) / norm.ppf(0.5 + level / 2))
+        return np.asarray(self.half_widths(level, touching=touching) / norm.ppf(0.5 + level / 2))
+
+    @property
+    def told(self) -> str | None:
+        """Message on outputs of which no held-out data tell anything; None if there are none."""
+        if not self.unknown:
+            return None
+        return (
+            f"no log could be held out that determines {', '.join(self.unknown)} in the fit of the others; the factors "
+            "there are those of the other joints, or of all logs where no joint has any"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return as plain data."""
@@ -116,6 +140,8 @@ class ResidualNoise:
             "levels": list(LEVELS),
             "quantiles": self.quantiles.tolist(),
             "held_out": self.held_out,
+            **({"unknown": list(self.unknown)} if self.unknown else {}),
+            **({} if self.touching is None else {"touching": self.touching.tolist()}),
         }
 
     @classmethod
@@ -124,7 +150,9 @@ class ResidualNoise:
         deviation, correlation, quantiles = (
             np.array(table[key], float) for key in ("deviation", "correlation", "quantiles")
         )
-        return cls(tuple(table["outputs"]), deviation, correlation, quantiles, str(table["held_out"]))
+        outputs, unknown = tuple(table["outputs"]), tuple(table.get("unknown", ()))
+        touching = np.array(table["touching"], float) if "touching" in table else None
+        return cls(outputs, deviation, correlation, quantiles, str(table["held_out"]), unknown, touching)
 
 
 def value_variance(totals: Array, samples: int, covariance: Array) -> Array:
@@ -145,22 +173,128 @@ def residual_noise(
     fitted: Sequence[tuple[Array, float]],
     held: Sequence[Array],
     held_out: str,
-    by_values: Array | float | Sequence[Array] = 0.0,
+    by_values: Array | float = 0.0,
 ) -> ResidualNoise:
-    """Residual statistics of fitted logs, each (N, outputs) with its period [s], and of held-out residuals.
+    """Residual statistics of fitted logs, each (N, outputs) with its period [s], and of all held-out rows together.
 
-    Non-finite residuals (diverged simulations, excluded rows) are ignored.  by_values: variance of predictions: the
-    mean of each output (`value_variance`), or one for each of the held-out residuals, row by row.
+    Non-finite residuals (diverged simulations, excluded rows) are ignored.  by_values: mean variance of the
+    predictions of each output (`value_variance`).
     """
+    deviation, correlation = _levels(fitted)
+    every = np.concatenate(held) / np.sqrt(deviation**2 + by_values)
+    scores = np.abs(every[np.isfinite(every).all(axis=1)])
+    quantiles = np.array([[_upper(own, level) for level in LEVELS] for own in scores.T])
+    return ResidualNoise(tuple(outputs), deviation, correlation, quantiles, held_out)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Residuals (N, outputs) of a log, or a segment of one, that a fit of the others predicts.
+
+    by_all, by_others: variance of its predictions due to that of the unknowns, of the fit of all logs and of the
+    others; rows (N, outputs), or the mean of each output.  touching: rows (N,) in which the simulated robot touches the
+    ground; None without one.
+    """
+
+    residuals: Array
+    by_all: Array
+    by_others: Array
+    touching: NDArray[np.bool_] | None = None
+
+    def counts(self, deviation: Array) -> NDArray[np.bool_]:
+        """Whether the others determine each output so well that its residuals tell of a fit of all logs."""
+        own, others = (np.mean(deviation**2 + np.atleast_2d(v), axis=0) for v in (self.by_all, self.by_others))
+        return np.asarray(others <= UNDETERMINED**2 * own)
+
+    def scores(self, deviation: Array, *, touching: bool | None = None) -> Array:
+        """Absolute residuals over the standard deviation of residuals and predictions; diverged rows left out.
+
+        touching: only rows in which the robot touches the ground, or only others; None: all.
+        """
+        every = np.abs(self.residuals) / np.sqrt(deviation**2 + self.by_all)
+        rows: NDArray[np.bool_] = np.asarray(np.isfinite(every).all(axis=1))
+        if touching is not None:
+            own = np.zeros(len(every), np.bool_) if self.touching is None else self.touching
+            rows &= own == touching
+        return np.asarray(every[rows])
+
+
+def noise_between_logs(
+    outputs: Sequence[str],
+    fitted: Sequence[tuple[Array, float]],
+    held: Sequence[HeldOut],
+    held_out: str,
+    *,
+    by_logs: bool = True,
+) -> ResidualNoise:
+    """Residual statistics of fitted logs, and of a new log as the differences between held-out logs suggest.
+
+    Outputs that the fit of the other logs does not determine do not count: a joint that only the held-out log moves.
+    Rows in which the robot touches the ground have their own quantiles where their residuals are larger: friction,
+    shape and give of the ground are known less well than the robot.  by_logs: False for parts of logs, whose rows are
+    taken together, as the differences between parts of one motion do not tell those between motions.
+    """
+    deviation, correlation = _levels(fitted)
+    counts = np.array([own.counts(deviation) for own in held])
+    told = np.asarray(counts.any(axis=0)).tolist()
+    unknown = tuple(name for name, is_told in zip(outputs, told, strict=True) if not is_told)
+    made = new_log_quantiles if by_logs else _row_quantiles
+    touching, others = None, None
+    if _size_on_ground(held, counts, deviation) >= OWN_SIZE:
+        touching, others = (
+            _quantiles(made, [own.scores(deviation, touching=on) for own in held], counts) for on in (True, False)
+        )
+    if touching is None or others is None:  # as large elsewhere, or too few rows of either kind: together
+        touching, others = None, _quantiles(made, [own.scores(deviation) for own in held], counts, rows=1, logs=1)
+    assert others is not None
+    return ResidualNoise(tuple(outputs), deviation, correlation, others, held_out, unknown, touching)
+
+
+def _size_on_ground(held: Sequence[HeldOut], counts: NDArray[np.bool_], deviation: Array) -> float:
+    """Size of residuals where the robot touches the ground over that elsewhere in the same logs; 1 of too few logs."""
+    found = []
+    for own, told in zip(held, counts, strict=True):
+        on, off = (own.scores(deviation, touching=touching)[:, told] for touching in (True, False))
+        if told.any() and min(len(on), len(off)) >= FEWEST_ROWS:
+            squares = [np.log(np.maximum(np.mean(x**2, axis=0), QUIETEST)) for x in (on, off)]
+            found.append(float(np.mean(squares[0] - squares[1])) / 2)
+    return float(np.exp(np.mean(found))) if len(found) >= FEWEST_LOGS else 1.0
+
+
+def _quantiles(
+    made: Callable[[Sequence[Array], NDArray[np.bool_], Sequence[float]], Array],
+    scores: Sequence[Array],
+    counts: NDArray[np.bool_],
+    rows: int = FEWEST_ROWS,
+    logs: int = FEWEST_LOGS,
+) -> Array | None:
+    """Quantiles (outputs, LEVELS) of the scores of held-out logs with enough rows; None if these are too few logs."""
+    kept = [k for k, own in enumerate(scores) if len(own) >= rows]
+    if len(kept) < logs:
+        return None
+    own = counts[kept]
+    if not own.any():  # nothing is determined without any of the logs: all count, too much rather than nothing
+        own = np.ones(own.shape, bool)
+    return made([scores[k] for k in kept], own, LEVELS)
+
+
+def _row_quantiles(scores: Sequence[Array], counts: NDArray[np.bool_], levels: Sequence[float]) -> Array:
+    """Conformal quantiles (outputs, levels) of the rows that count; of all outputs for one that has none."""
+    found = []
+    for j, own in enumerate(counts.T):
+        places = [(int(k), j) for k in np.flatnonzero(own)] or [(int(k), int(c)) for k, c in np.argwhere(counts)]
+        rows = np.concatenate([scores[k][:, column] for k, column in places])
+        found.append([_upper(rows, level) for level in levels])
+    return np.array(found)
+
+
+def _levels(fitted: Sequence[tuple[Array, float]]) -> tuple[Array, Array]:
+    """Root mean square of the residuals of fitted logs by output, and their mean correlation time [s]."""
     every = np.concatenate([e for e, _ in fitted])
     deviation = np.sqrt(np.nanmean(np.where(np.isfinite(every), every, np.nan) ** 2, axis=0))
     deviation = np.maximum(deviation, QUIETEST * max(float(deviation.max(initial=0.0)), 1e-300))
-    variances = by_values if isinstance(by_values, list | tuple) else [by_values] * len(held)
-    every = np.concatenate([e / np.sqrt(deviation**2 + own) for e, own in zip(held, variances, strict=True)])
-    scores = np.abs(every[np.isfinite(every).all(axis=1)])
-    quantiles = np.array([[_upper(own, level) for level in LEVELS] for own in scores.T])
     times = np.array([[_correlation_time(own, period) for own in e.T] for e, period in fitted])
-    return ResidualNoise(tuple(outputs), deviation, np.mean(times, axis=0), quantiles, held_out)
+    return deviation, np.asarray(np.mean(times, axis=0))
 
 
 def _upper(scores: Array, level: float) -> float:
