@@ -127,6 +127,7 @@ export interface CommandTable {
   volts?: number | "?" | null;
   duty_limit?: number | "?" | null;
   target_speed?: number | "?" | (number | "?")[] | null;
+  target_lapse?: number | "?" | (number | "?")[] | null;
   load_share?: number | "?" | (number | "?")[] | null;
   load_curve?: number | "?" | (number | "?")[] | null;
   startup_duty?: number | "?" | (number | "?")[] | null;
@@ -1017,6 +1018,14 @@ export const OPTIONS = {
       "low": 0,
       "high": 1000000000000.0,
       "default": null
+    },
+    "target_lapse": {
+      "help": "Law `\"servo\"`: part of this speed that the target loses while its command changes, `\"?\"` if unknown.",
+      "unit": "",
+      "type": "file",
+      "low": 0,
+      "high": 0.9,
+      "default": 0.0
     },
     "load_share": {
       "help": "Law `\"servo\"`: part of the motor's effort in the load of the gear that friction depends on, the rest is the static effort of the links; `\"?\"` if both sides differ.",

@@ -37,7 +37,8 @@ class PlantedServo:
     """Planted values, joint side: effort of a volt, back-EMF, friction, speed of the target, delay.
 
     start: duty that any position error adds; warming: of the motor's effort, a kelvin over 25 degrees; sag: of the
-    supply, by effort times duty; play: between the gear and the shaft, which carries the encoder.
+    supply, by effort times duty; lapse: part of its speed that the target loses while commands change; play: between
+    the gear and the shaft, which carries the encoder.
     """
 
     per_volt: float = 0.5
@@ -53,6 +54,7 @@ class PlantedServo:
     start: float = 0.015
     warming: float = -0.008
     sag: float = 0.2
+    lapse: float = 0.05
     play: float = 0.0
 
     def __call__(
@@ -67,7 +69,8 @@ class PlantedServo:
             if k % every == 0:
                 seen.append(shaft)
             row, late = k // every, max(int((k * STEP - self.delay) / 0.01 + 1e-9), 0)
-            target += within(commands[late] - target, reach)
+            is_new = late > 0 and commands[late] != commands[late - 1]
+            target += within(commands[late] - target, reach * (1 - self.lapse * is_new))
             error = target - shaft
             duty = self.error_gain * register * error + self.start * within(error / NEAR, 1.0)
             duty = within(duty, self.duty_limit)

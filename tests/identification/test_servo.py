@@ -35,11 +35,11 @@ from .planted_servo import COUNT, NOISE, PENDULUM, PlantedServo, planted_run, wr
 
 PLANTED = PlantedServo()
 TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013,
-         "START1": 0.015, "WARM1": -0.008, "SAG1": 0.2}  # fmt: skip
+         "START1": 0.015, "WARM1": -0.008, "SAG1": 0.2, "LAPSE1": 0.05}  # fmt: skip
 SLACK = {"SAG1": 0.02}  # three deviations: four runs show the supply least
 LAW = Command(
-    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", startup_duty="?", warming="?", supply_sag="?",
-    leave_out_contact=False, loss="huber",
+    law="servo", error_gain=0.16, duty_limit=0.95, target_speed="?", target_lapse="?", startup_duty="?", warming="?",
+    supply_sag="?", leave_out_contact=False, loss="huber",
 )  # fmt: skip
 SERVO = ("servo", "--error-gain", "0.16", "--duty-limit", "0.95")
 RUNS = (("steps", 0.008, 0.6, 8.0), ("steps", 0.02, 1.2, 24.0), ("sines", 0.02, 1.2, 12.0), ("drop", 0.02, 1.2, 12.0))
@@ -99,11 +99,16 @@ def test_a_target_follows_its_command_at_its_speed() -> None:
         place += np.clip(u[np.searchsorted(rows, t + 1e-9, side="right") - 1, 0] - place, -4.0e-4, 4.0e-4)
     assert np.abs(target.followed(fine)[0][:, 0] - wanted).max() < 1e-3
     edges = np.linspace(-0.05, 0.6, 40)
-    _, by_delay, by_speed = target.followed(edges)
-    other = [TargetCommand(u, rows, np.array([4.0 + way])).followed(edges)[0] for way in (1e-5, -1e-5)]
-    assert by_speed == pytest.approx((other[0] - other[1]) / 2e-5, abs=1e-5)
-    later = [target.followed(edges - way)[0] for way in (1e-7, -1e-7)]
-    assert by_delay == pytest.approx((later[0] - later[1]) / 2e-7, abs=1e-4)
+    found = target.followed(edges)
+    lapses = [TargetCommand(u, rows, np.array([4.0]), np.array([0.2 + way])) for way in (0, 1e-5, -1e-5)]
+    speeds = [TargetCommand(u, rows, np.array([4.0 + way])) for way in (0, 1e-5, -1e-5)]
+    for (_, *ends), slope in (
+        (speeds, found.by_speed), (lapses, lapses[0].followed(edges).by_lapse)
+    ):  # fmt: skip
+        other = [end.followed(edges).means for end in ends]
+        assert slope == pytest.approx((other[0] - other[1]) / 2e-5, abs=1e-5)
+    later = [target.followed(edges - way).means for way in (1e-7, -1e-7)]
+    assert found.by_delay == pytest.approx((later[0] - later[1]) / 2e-7, abs=1e-4)
 
 
 def test_a_value_at_its_bound_is_at_zero() -> None:

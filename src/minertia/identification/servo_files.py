@@ -23,6 +23,7 @@ ACTUATOR = "sts3215"  # of BAM, unless told
 PLAIN = next(iter(MODELS))  # Coulomb friction, which MuJoCo has
 NO_PLACE = {  # symbols of identified values that neither BAM nor MuJoCo has
     "SPEED": "the speed of the target",
+    "LAPSE": "the part of it that new commands cost",
     "START": "the duty that starts the motor",
     "SAG": "the sag of the supply",
     "WARM": "the effect of the temperature",

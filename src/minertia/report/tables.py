@@ -29,6 +29,7 @@ SERVO_UNITS = {
     "START": ("1", "1"),
     "WARM": ("1/K", "1/K"),
     "SAG": ("V/(N m)", "V/N"),
+    "LAPSE": ("1", "1"),
     "PLAY": ("rad", "m"),
     "SHARE": ("1", "1"),
     "CURVE": ("1/(N m)", "1/N"),

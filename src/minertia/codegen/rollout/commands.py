@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,6 @@ from numpy.typing import NDArray
 from minertia.io.arrays import Array
 
 SAME = 1e-9  # s between times that are the same
-# commands (rows, n), their times (rows,), speeds of targets (n,), first edge, step, number of steps: see `followed`
-Follow = Callable[[Array, Array, Array, float, float, int], tuple[Array, Array, Array]]
 
 
 class HeldCommand:
@@ -53,62 +52,85 @@ def row_before(t: Array, times: Array) -> NDArray[np.intp]:
     return np.maximum(np.searchsorted(t, times + SAME, side="right") - 1, 0)
 
 
+class Followed(NamedTuple):
+    """Mean targets of steps, and their derivatives by a common delay, by the speed and by the lapse, (steps, n)."""
+
+    means: Array
+    by_delay: Array
+    by_speed: Array
+    by_lapse: Array
+
+
+# commands (rows, n), their times (rows,), speeds of targets and lapses (n,), first edge, step, number of steps
+Follow = Callable[[Array, Array, Array, Array, float, float, int], Followed]
+
+
 class TargetCommand:
     """Target that follows held commands at a limited speed, from the first one on; straight between events.
 
     u (rows, n), t (rows,): commands, and when they are given [s].  speeds (n,): [rad/s, m/s]; 0: the target is the
-    command.
+    command.  lapses (n,): part of the speed that it loses while the command held is another than the one before.
     """
 
-    def __init__(self, u: Array, t: Array, speeds: Array) -> None:
-        self.u, self.t, self.speeds = u, t, np.asarray(speeds, float)
-        widths = np.diff(t)
-        self.start, self.slope = u.copy(), np.zeros_like(u)  # target at each row, and its derivative by the speed
-        for j in np.flatnonzero(self.speeds > 0):
-            self.start[:, j], self.slope[:, j] = _at_rows(u[:, j].tolist(), float(self.speeds[j]), widths.tolist())
+    def __init__(self, u: Array, t: Array, speeds: Array, lapses: Array | None = None) -> None:
+        self.u, self.t = u, t
+        lost = np.zeros(u.shape[1]) if lapses is None else lapses
+        is_new = np.abs(np.diff(u, axis=0, prepend=u[:1])) > SAME
+        widths, limits = np.diff(t), np.asarray(speeds, float)
+        # derivatives of the speed in each row by that without lapse, and by the lapse
+        self.by = np.stack([1 - lost * is_new, -limits * is_new])
+        self.speeds = limits * self.by[0]
+        self.start, self.slope = u.copy(), np.zeros_like(self.by)  # target at each row, and its derivatives
+        for j in np.flatnonzero(limits > 0):
+            self.start[:, j], self.slope[:, :, j] = _at_rows(
+                u[:, j].tolist(), self.speeds[:, j].tolist(), self.by[:, :, j].T, widths.tolist()
+            )
         self.way = np.sign(u - self.start)
         fastest = np.where(self.speeds > 0, self.speeds, 1.0)
         self.takes = np.abs(u - self.start) / fastest  # s until the target is where it is told to be
         _, areas, slopes = self._within(widths[:, None], slice(-1))
         none = np.zeros((1, u.shape[1]))
-        self.area, self.area_slope = (np.concatenate([none, np.cumsum(x, axis=0)]) for x in (areas, slopes))
+        self.area = np.concatenate([none, np.cumsum(areas, axis=0)])
+        self.area_slope = np.stack([np.concatenate([none, np.cumsum(x, axis=0)]) for x in slopes])
 
     def _within(self, past: Array, k: slice | NDArray[np.intp]) -> tuple[Array, Array, Array]:
-        """Target some time after rows, its integral since, and that of its derivative by the speed."""
-        start, way, slope = self.start[k], self.way[k], self.slope[k]
+        """Target some time after rows, its integral since, and those of its derivatives (2, ...)."""
+        start, way = self.start[k], self.way[k]
         moving = np.clip(past, 0.0, self.takes[k])
-        gone = way * self.speeds * moving
+        gone = way * self.speeds[k] * moving
         target = start + gone
         integral = start * past + gone * (past - 0.5 * moving)
-        return target, integral, slope * moving + 0.5 * way * moving**2
+        return target, integral, self.slope[:, k] * moving + 0.5 * way * self.by[:, k] * moving**2
 
-    def followed(self, edges: Array) -> tuple[Array, Array, Array]:
-        """Mean target between neighbouring edges [s], and its derivatives by a common delay and by its speed."""
+    def followed(self, edges: Array) -> Followed:
+        """Mean target between neighbouring edges [s], and its derivatives."""
         k = row_before(self.t, edges)
-        target, integral, slope = self._within((edges - self.t[k])[:, None], k)
+        target, integral, slopes = self._within((edges - self.t[k])[:, None], k)
         widths = np.diff(edges)[:, None]
-        means, rates, slopes = (np.diff(x, axis=0) / widths for x in (
-            self.area[k] + integral, target, self.area_slope[k] + slope
-        ))  # fmt: skip
-        return means, -rates, slopes
+        means, rates = (np.diff(x, axis=0) / widths for x in (self.area[k] + integral, target))
+        by_speed, by_lapse = np.diff(self.area_slope[:, k] + slopes, axis=1) / widths
+        return Followed(means, -rates, by_speed, by_lapse)
 
 
-def _at_rows(u: list[float], speed: float, widths: list[float]) -> tuple[list[float], list[float]]:
-    """Target at each row that follows commands at a speed, and its derivative by the speed [s]."""
-    target, slope = u[0], 0.0
+def _at_rows(u: list[float], speeds: list[float], by: Array, widths: list[float]) -> tuple[list[float], Array]:
+    """Target at each row that follows commands at the speeds of rows, and its derivatives (2, rows).
+
+    by (rows, 2): derivatives of these speeds.
+    """
+    target, slope = u[0], np.zeros(2)
     targets, slopes = [target], [slope]
-    for told, width in zip(u, widths, strict=False):
-        if told - target > speed * width:
-            target, slope = target + speed * width, slope + width
-        elif target - told > speed * width:
-            target, slope = target - speed * width, slope - width
+    for told, speed, own, width in zip(u, speeds, by, widths, strict=False):
+        gap = told - target
+        if abs(gap) > speed * width:
+            way = np.copysign(width, gap)
+            target, slope = target + float(way) * speed, slope + way * own
         else:
-            target, slope = told, 0.0
+            target, slope = told, np.zeros(2)
         targets.append(target)
         slopes.append(slope)
-    return targets, slopes
+    return targets, np.array(slopes).T
 
 
-def followed(u: Array, t: Array, speeds: Array, first: float, h: float, steps: int) -> tuple[Array, Array, Array]:
-    """Mean targets of steps of h [s] from a time on, and their derivatives by a delay and by the speed, (steps, n)."""
-    return TargetCommand(u, t, speeds).followed(np.asarray(first + h * np.arange(steps + 1), float))
+def followed(u: Array, t: Array, speeds: Array, lapses: Array, first: float, h: float, steps: int) -> Followed:
+    """Mean targets of steps of h [s] from a time on, and their derivatives."""
+    return TargetCommand(u, t, speeds, lapses).followed(np.asarray(first + h * np.arange(steps + 1), float))

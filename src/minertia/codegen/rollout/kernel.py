@@ -16,7 +16,7 @@ from minertia.codegen.kernels.kernel import compile_function, single_library
 from minertia.codegen.kernels.schedule import schedule
 from minertia.codegen.kernels.task import address
 from minertia.codegen.program import Program
-from minertia.codegen.rollout.commands import followed
+from minertia.codegen.rollout.commands import Followed, followed
 from minertia.codegen.rollout.effects import EffectAt, GroupEffects
 from minertia.codegen.rollout.floor import FloorUnder
 from minertia.codegen.rollout.plain import Diverged, PlainLoop
@@ -25,6 +25,7 @@ from minertia.codegen.rollout.task import (
     AT_JOINTS,
     KINDS,
     OF_DUTY,
+    OF_MOTOR,
     OF_SPRINGS,
     OF_SUPPLY,
     LoopCommand,
@@ -57,7 +58,7 @@ class _Loop(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in (*FUNCTIONS, *AT_JOINTS, *OF_EFFECTS, "x", "q0", "v0")),
         *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
         *((name, ctypes.c_void_p) for name in ("cj", "dj", "rj", "at_link", "at_motor", "sees")),
-        *((name, ctypes.c_void_p) for name in (*OF_SUPPLY, "u_s", *OF_DUTY[1:])),
+        *((name, ctypes.c_void_p) for name in (*OF_SUPPLY, "u_s", "u_l", *OF_MOTOR)),
     )
 
 
@@ -127,12 +128,12 @@ class LoopKernel:
             return None
 
     def followed(
-        self, u: Array, t: Array, speeds: Array, first: float, h: float, steps: int
-    ) -> tuple[Array, Array, Array]:
+        self, u: Array, t: Array, speeds: Array, lapses: Array, first: float, h: float, steps: int
+    ) -> Followed:
         """Targets that follow commands, as `commands.followed` computes them."""
         if self._compiled is None:
-            return followed(u, t, speeds, first, h, steps)
-        return _follow_compiled(self._compiled[0], u, t, speeds, first, h, steps)
+            return followed(u, t, speeds, lapses, first, h, steps)
+        return _follow_compiled(self._compiled[0], u, t, speeds, lapses, first, h, steps)
 
 
 class _Same:
@@ -187,8 +188,8 @@ def _run_compiled(
     place = np.array([j for _, j in task.unknowns], dtype=np.int32)
     kept: dict[str, Any] = {name: _numbers(getattr(x, name)) for name in AT_JOINTS}
     kept |= {name: _numbers(getattr(task, name)) for name in ("q0", "v0")} | {"x": _numbers(x.links)}
-    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d", "u_s")}
-    given |= {name: getattr(x, name) for name in OF_DUTY[1:]}
+    given = {name: getattr(task.command, name) for name in ("u", "u_d", "ud", "ud_d", "u_s", "u_l")}
+    given |= {name: getattr(x, name) for name in OF_MOTOR}
     given |= {name: getattr(task.command.supply, name, None) for name in OF_SUPPLY}
     kept |= {name: _numbers(values) for name, values in given.items() if values is not None}
     kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
@@ -209,10 +210,10 @@ def _run_compiled(
 
 
 def _follow_compiled(
-    library: Any, u: Array, t: Array, speeds: Array, first: float, h: float, steps: int
-) -> tuple[Array, Array, Array]:
-    mean, by_delay, by_speed = np.empty((3, steps, u.shape[1]))
-    arrays = (_numbers(u), _numbers(t), _numbers(speeds), mean, by_delay, by_speed)
+    library: Any, u: Array, t: Array, speeds: Array, lapses: Array, first: float, h: float, steps: int
+) -> Followed:
+    found = Followed(*np.empty((4, steps, u.shape[1])))
+    arrays = (*(_numbers(x) for x in (u, t, speeds, lapses)), *found)
     library.minertia_follow(
         *u.shape,
         steps,
@@ -220,7 +221,7 @@ def _follow_compiled(
         ctypes.c_double(h),
         *(ctypes.c_void_p(address(array)) for array in arrays),
     )
-    return mean, by_delay, by_speed
+    return found
 
 
 def _elastic(x: LoopValues) -> dict[str, Any]:
@@ -269,8 +270,10 @@ def _loop_fault(library: ctypes.CDLL) -> str:
             if not np.all(np.abs(mine - theirs) <= CLOSE * max(1.0, float(np.abs(theirs).max()))):
                 return f"a simulated motion is off by {float(np.abs(mine - theirs).max()):.2g}"
     times = 0.1 * np.arange(40) + 0.01 * np.sin(np.arange(40))
-    told = (np.sin(0.5 * np.arange(80).reshape(40, 2) ** 1.5), times, np.array([4.0, 0.0]), -0.05, 0.03, 150)
-    off = max(np.abs(a - b).max() for a, b in zip(_follow_compiled(library, *told), followed(*told), strict=True))
+    told = (np.sin(0.5 * np.arange(80).reshape(40, 2) ** 1.5), times, np.array([4.0, 0.0]), np.array([0.1, 0.0]))
+    edges = -0.05, 0.03, 150
+    pairs = zip(_follow_compiled(library, *told, *edges), followed(*told, *edges), strict=True)
+    off = max(np.abs(a - b).max() for a, b in pairs)
     return "" if off <= CLOSE else f"a simulated target is off by {off:.2g}"
 
 
@@ -298,7 +301,7 @@ def _driven(task: Rollout) -> Rollout:
     for rows in (gain, room, on, volts):
         rows[count // 2 : count // 2 + 10, 0] = 0.0
     supply = Supply(gain, room, on, volts, np.linspace([-3.0, 0.0], [5.0, 9.0], count))
-    command = replace(task.command, u_s=0.1 * task.command.u, supply=supply)
+    command = replace(task.command, u_s=0.1 * task.command.u, u_l=-0.3 * task.command.u, supply=supply)
     values = replace(
         task.values,
         is_voltage=True,

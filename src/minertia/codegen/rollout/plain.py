@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor
 
 from minertia.codegen.rollout.effects import GroupEffects
-from minertia.codegen.rollout.task import Rollout
+from minertia.codegen.rollout.task import OF_TARGET, Rollout
 from minertia.io.arrays import Array
 
 SWEEPS = 4000
@@ -415,7 +415,7 @@ class PlainLoop:
                 late = self._by_delay(k, tau, gp, gd)
                 R[:, c] += h * late
                 effort[:, c] += 0.0 if self.ring else late
-            elif kind in ("kp", "ki", "kd", "speed", "start", "warm", "sag"):
+            elif kind in ("kp", "ki", "kd", *OF_TARGET, "start", "warm", "sag"):
                 effort[place, c] = self._by_gain(k, kind, place, (damped, tau), law, float(turned[place]))
                 R[place, c] += h * s * effort[place, c]
         stuck, free = slide == 0, slide != 0
@@ -456,7 +456,7 @@ class PlainLoop:
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
                 motor[:, c] += steep * self.task.command.u_d[k]
-            elif kind in ("kp", "kd", "speed", "start", "warm", "sag"):
+            elif kind in ("kp", "kd", *OF_TARGET, "start", "warm", "sag"):
                 motor[place, c] += self._by_gain(k, kind, place, foreseen, law, 0.0)
         found = np.asarray(share[:, None] * motor + (1 - share[:, None]) * links)
         _, bent, by_curve = self._gear(self.motor, b)
@@ -537,13 +537,13 @@ class PlainLoop:
         volts, heat = (0.0, 0.0) if own is None else (own.volts[row, j], own.heat[row, j])
         part = _started(foreseen) + (error - foreseen) / NEAR * (abs(foreseen) < NEAR)
         kicked = self.kick[j] + self.steep_kick[j] * (error - foreseen)
+        by_target = law[1][j] + self.far[0][j] - effort * lost["error"]
         found = {
             "kp": warmth[j] * (held if sat else gain[j] * error + kicked) - effort * lost["kp"],
             "ki": 0.0 if sat else self.mid * h * error + self.z[j],
             "kd": 0.0 if sat and not x.is_voltage else warmth[j] * on[j] * (rate - motion[0][j]),
-            "speed": 0.0
-            if command.u_s is None
-            else (law[1][j] + self.far[0][j] - effort * lost["error"]) * command.u_s[k, j],
+            "speed": by_target * (0.0 if command.u_s is None else command.u_s[k, j]),
+            "lapse": by_target * (0.0 if command.u_l is None else command.u_l[k, j]),
             "start": 0.0 if sat else warmth[j] * x.kp[j] * volts * part - effort * lost["start"],
             "warm": heat / warm[j] * (1 - self.lost[j]) * effort,
             "sag": -effort * lost["sag"],

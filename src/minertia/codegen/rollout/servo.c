@@ -36,7 +36,7 @@ typedef void (*Call)(const void *, const double *const *, double *const *);
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double smaller(double a, double b) { return a < b ? a : b; }
 
-enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, SHARE, CURVE, START, WARM, SAG, PLAY };
+enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, LAPSE, SHARE, CURVE, START, WARM, SAG, PLAY };
 
 typedef struct {
     int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
@@ -58,7 +58,7 @@ typedef struct {
     const int *sees;               /* (n): coordinate whose motion the law of each coordinate reads */
     const double *gain, *room, *on; /* (rows, n): volts of a position error, most volts, motor on or off; or null */
     const double *volts, *heat;     /* (rows, n): supply where the motor is on, temperature over that of kp; or null */
-    const double *u_s;              /* (steps, n): derivative of the command by the speed of the target, or null */
+    const double *u_s, *u_l;        /* (steps, n): derivatives of the command by the target's speed and its lapse, or null */
     const double *share, *curve;    /* (n): part of the motor's effort in the load of the gear, and how much more than
                                        proportionally it counts; or null */
     const double *start, *warm;     /* (n): duty added to any error, change of the motor's effort a kelvin; or null */
@@ -633,8 +633,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                                      - motor[j] * sag_kp[j]);
                     else if (kind == KD)
                         to[k2] -= bent * part * warmth[j] * on[j] * vr[j];
-                    else if (kind == SPEED)
-                        to[k2] += o->u_s ? bent * part * (stiff - motor[j] * sag_error[j]) * o->u_s[at_k + j] : 0;
+                    else if (kind == SPEED || kind == LAPSE)
+                        to[k2] += o->u_s ? bent * part * (stiff - motor[j] * sag_error[j]) * (kind == SPEED ? o->u_s : o->u_l)[at_k + j] : 0;
                     else if (kind == START)
                         to[k2] += sat[j] ? 0 : bent * part * (per[j] * o->volts[at_row + j] - motor[j] * sag_duty[j]) * started(error);
                     else if (kind == WARM)
@@ -725,8 +725,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 }
                 if (kind == SHARE || kind == CURVE || kind == PLAY)
                     continue;
-                if (kind == SPEED) {
-                    R[(size_t)j * p + k2] += h * (o->u_s ? (gp[j] + far_p[j] - tau[j] * sag_error[j]) * o->u_s[at_k + j] : 0);
+                if (kind == SPEED || kind == LAPSE) {
+                    const double *by = kind == SPEED ? o->u_s : o->u_l;
+                    R[(size_t)j * p + k2] += h * (by ? (gp[j] + far_p[j] - tau[j] * sag_error[j]) * by[at_k + j] : 0);
                     continue;
                 }
                 const double rate = ud ? ud[j] : 0;
@@ -830,41 +831,61 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     return code;
 }
 
-/* part of a row: a target, its integral since the row, and that of its derivative by the speed */
-static void follow_for(double past, double told, double target, double by_speed, double speed, double *found)
+/* target while a command is held: of a row its speed, and that speed's derivatives by the speed without lapse and by
+   the lapse; of the row's start the target, and its derivatives by both */
+typedef struct {
+    double told, speed, of_speed, of_lapse, target, by_speed, by_lapse;
+} Held;
+
+/* the row of a command: a command that differs from the one before costs the target part of its speed */
+static void hold(Held *a, const double *told, int row, int n, double speed, double lapse)
 {
-    const double way = told > target ? 1 : told < target ? -1 : 0, takes = speed > 0 ? fabs(told - target) / speed : 0;
-    const double moving = smaller(larger(past, 0), takes), gone = way * speed * moving;
-    found[0] = target + gone, found[1] = target * past + gone * (past - 0.5 * moving);
-    found[2] = by_speed * moving + 0.5 * way * moving * moving;
+    const double is_new = row && fabs(told[0] - told[-n]) > SAME;
+    a->told = told[0], a->of_speed = 1 - lapse * is_new, a->of_lapse = -speed * is_new, a->speed = a->of_speed * speed;
+}
+
+/* some time after the row: the target, its integral since the row, and those of its derivatives */
+static void follow_for(double past, const Held *a, double *found)
+{
+    const double gap = a->told - a->target, way = gap > 0 ? 1 : gap < 0 ? -1 : 0, takes = a->speed > 0 ? fabs(gap) / a->speed : 0;
+    const double moving = smaller(larger(past, 0), takes), gone = way * a->speed * moving, half = 0.5 * way * moving * moving;
+    found[0] = a->target + gone, found[1] = a->target * past + gone * (past - 0.5 * moving);
+    found[2] = a->by_speed * moving + a->of_speed * half, found[3] = a->by_lapse * moving + a->of_lapse * half;
 }
 
 /* means (steps, n) of targets between edges h apart, which follow commands, held from their times on, at limited speeds
-   (0: at once), and their derivatives by a delay and by the speed; see codegen/rollout/commands.py */
+   (0: at once), and their derivatives by a delay, by the speed and by the lapse; see codegen/rollout/commands.py */
 __attribute__((visibility("default"))) void minertia_follow(int rows, int n, int steps, double first, double h, const double *told,
-                                                            const double *times, const double *speeds, double *u, double *u_d,
-                                                            double *u_s)
+                                                            const double *times, const double *speeds, const double *lapses,
+                                                            double *u, double *u_d, double *u_s, double *u_l)
 {
     for (int j = 0; j < n; j++) {
-        const double speed = speeds[j];
-        double target = told[j], by_speed = 0, area = 0, area_s = 0, last[3] = {0}, now[3];
+        Held a = {0};
+        double area[3] = {0}, last[4] = {0}, now[4];
         int row = 0;
+        a.target = told[j];
+        hold(&a, told + j, 0, n, speeds[j], lapses[j]);
         for (int k = 0; k <= steps; k++) {
             const double edge = first + h * k;
             for (; row + 1 < rows && times[row + 1] <= edge + SAME; row++) {
-                const double gap = told[(size_t)row * n + j] - target, width = times[row + 1] - times[row];
-                follow_for(width, target + gap, target, by_speed, speed, now);
-                area += now[1], area_s += now[2];
-                if (speed > 0 && fabs(gap) > speed * width)
-                    target += gap > 0 ? speed * width : -speed * width, by_speed += gap > 0 ? width : -width;
-                else
-                    target = told[(size_t)(speed > 0 ? row : row + 1) * n + j], by_speed = 0;
+                const double gap = a.told - a.target, width = times[row + 1] - times[row];
+                follow_for(width, &a, now);
+                for (int i = 0; i < 3; i++)
+                    area[i] += now[i + 1];
+                if (a.speed > 0 && fabs(gap) > a.speed * width) {
+                    const double way = gap > 0 ? width : -width;
+                    a.target += way * a.speed, a.by_speed += way * a.of_speed, a.by_lapse += way * a.of_lapse;
+                } else
+                    a.target = told[(size_t)(a.speed > 0 ? row : row + 1) * n + j], a.by_speed = a.by_lapse = 0;
+                hold(&a, told + (size_t)(row + 1) * n + j, row + 1, n, speeds[j], lapses[j]);
             }
-            follow_for(edge - times[row], told[(size_t)row * n + j], target, by_speed, speed, now);
-            now[1] += area, now[2] += area_s;
+            follow_for(edge - times[row], &a, now);
+            for (int i = 0; i < 3; i++)
+                now[i + 1] += area[i];
             if (k) {
                 const size_t at = (size_t)(k - 1) * n + j;
-                u[at] = (now[1] - last[1]) / h, u_d[at] = -(now[0] - last[0]) / h, u_s[at] = (now[2] - last[2]) / h;
+                u[at] = (now[1] - last[1]) / h, u_d[at] = -(now[0] - last[0]) / h;
+                u_s[at] = (now[2] - last[2]) / h, u_l[at] = (now[3] - last[3]) / h;
             }
             memcpy(last, now, sizeof now);
         }

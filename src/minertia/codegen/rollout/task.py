@@ -11,9 +11,10 @@ from minertia.io.arrays import Array
 
 AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
-# of servos driven by their duty: speed of the target, load of the gear, duty that starts the motor, temperature,
-# supply, play of the gear
-OF_DUTY = ("speed", "share", "curve", "start", "warm", "sag", "play")
+OF_TARGET = ("speed", "lapse")  # of servos driven by their duty: the target's speed, and the part that it loses
+# of their motors: load of the gear, duty that starts the motor, temperature, supply, play of the gear
+OF_MOTOR = ("share", "curve", "start", "warm", "sag", "play")
+OF_DUTY = (*OF_TARGET, *OF_MOTOR)
 OF_SUPPLY = ("gain", "room", "on", "volts", "heat")  # what drives their motors from each row on
 # kinds of unknowns, in the order of servo.c
 KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS, *OF_DUTY)
@@ -99,8 +100,9 @@ class LoopCommand:
     """Commands of the servo in each step, (steps, n).
 
     u, u_d: mean command, and its derivative with respect to the command's delay.  ud, ud_d: the same for
-    the velocity reference; None if damping acts on the measured velocity.  u_s: derivative of the command with
-    respect to the speed of the target; None if the target is the command.  supply: of servos driven by their duty.
+    the velocity reference; None if damping acts on the measured velocity.  u_s, u_l: derivatives of the
+    command with respect to the speed of the target and to its lapse; None if the target is the command.
+    supply: of servos driven by their duty.
     """
 
     u: Array
@@ -108,6 +110,7 @@ class LoopCommand:
     ud: Array | None = None
     ud_d: Array | None = None
     u_s: Array | None = None
+    u_l: Array | None = None
     supply: Supply | None = None
 
 

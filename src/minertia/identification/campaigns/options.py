@@ -273,6 +273,12 @@ class Command(Declared):
         words=(UNKNOWN,),
         otherwise="the target is the command",
     )
+    target_lapse: Gains = option(
+        0.0,
+        'Law `"servo"`: part of this speed that the target loses while its command changes, `"?"` if unknown.',
+        range=(0, 0.9),
+        words=(UNKNOWN,),
+    )
     load_share: Gains = option(
         0.5,
         'Law `"servo"`: part of the motor\'s effort in the load of the gear that friction depends on, the rest is '

@@ -261,6 +261,7 @@ class _ServoBuilder:
             return
         for kind, key, lower in (
             ("speed", "target_speed", SLOWEST),
+            ("lapse", "target_lapse", 0.0),
             ("share", "load_share", 0.0),
             ("curve", "load_curve", 0.0),
             ("start", "startup_duty", 0.0),

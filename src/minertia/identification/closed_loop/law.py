@@ -133,7 +133,7 @@ def _signals(q: Array, period: float, factor: int, cutoff: float, rate: float) -
 def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
     told = log.given
     if log.supply is not None:
-        return TargetCommand(told.u, told.t, first_speeds(model, [log])).followed(edges)[0]
+        return TargetCommand(told.u, told.t, first_speeds(model, [log])).followed(edges).means
     return HeldCommand(told.u, told.t, model.command.hold == "linear").means(edges)[0]
 
 

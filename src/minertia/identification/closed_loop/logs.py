@@ -121,20 +121,21 @@ class LoopLog(PreparedLog):
         *,
         linear: bool,
         by_rate: bool,
-        speeds: Array | None = None,
+        target: Sequence[Array] | None = None,
         follow: Follow = followed,
     ) -> LoopCommand:
         """Command of a joint group in each simulation step, with `steps` per row and the given delay [s].
 
-        speeds: at which the targets follow the commands [rad/s, m/s], of each joint; None: at once.  follow: what
-        computes these targets.
+        target: speeds at which the targets follow the commands [rad/s, m/s], and lapses, of each joint; None: at once.
+        follow: what computes these targets.
         """
         told, own = self.given, list(joints)
         u, h, count = told.u[:, own], self.period / steps, (len(self.u) - 1) * steps
         if self.supply is not None:
-            known = np.zeros(len(joints)) if speeds is None else speeds
-            mean, slope, by_speed = follow(u, told.t, known, self.lead - delay, h, count)
-            return LoopCommand(mean, slope, u_s=by_speed, supply=rows_of(self.supply, np.s_[: len(self.u), own]))
+            speeds, lapses = np.zeros((2, len(joints))) if target is None else target
+            found = follow(u, told.t, speeds, lapses, self.lead - delay, h, count)
+            supply = rows_of(self.supply, np.s_[: len(self.u), own])
+            return LoopCommand(found.means, found.by_delay, u_s=found.by_speed, u_l=found.by_lapse, supply=supply)
         edges = np.asarray(h * np.arange(count + 1) - delay + self.lead, float)
         mean, slope = HeldCommand(u, told.t, linear).means(edges)
         if not by_rate:
@@ -178,7 +179,8 @@ def supply_of(campaign: Campaign, log: Log, whole: Recording, given: Recording |
     if given is not None and "enabled" in given.channels:  # means of rows: a motor is switched between them, too
         switched = np.where(given.channels["enabled"] > 0.5, 1.0, 0.0)
         period = whole.duration / (len(whole) - 1)
-        on[:-1] = followed(switched, given.t - whole.t[0], np.zeros(shape[1]), 0.0, period, len(on) - 1)[0]
+        at_once = np.zeros(shape[1])
+        on[:-1] = followed(switched, given.t - whole.t[0], at_once, at_once, 0.0, period, len(on) - 1).means
     warm = whole.channels.get("temperature", np.full(shape, command.temperature))
     sags = command.each("supply_sag", shape[1])
     if any(sags):  # a servo that is asked once a second for its supply answers with what it was at that instant

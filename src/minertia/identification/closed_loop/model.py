@@ -18,7 +18,7 @@ from minertia.algebra.scalar import Scalar
 from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import AT_JOINTS, OF_DUTY, OF_SPRINGS, LoopValues, Springs
+from minertia.codegen.rollout.task import AT_JOINTS, OF_MOTOR, OF_SPRINGS, LoopValues, Springs
 from minertia.identification.campaigns.options import FLOORS, STIFFNESS, Command, Floor, servo_factors
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
@@ -35,6 +35,7 @@ MOST_STARTED = 0.5  # of the duty cycle, that starts a motor
 MOST_WARMED = 0.1  # 1/K by which the effort of a motor changes
 MOST_SAGGED = 100.0  # V/(N m) or V/N by which a supply falls with a motor's effort
 MOST_PLAY = 1.0  # rad or m, of a gear
+MOST_LAPSED = 0.9  # part of its speed: a target that stands does not follow
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
 
@@ -180,7 +181,7 @@ class ServoModel:
         """Load of each coordinate's gear, start and temperature of its motor, of servos driven by their duty."""
         if self.command.law != "servo":
             return {}
-        found = {name: self._at_coordinates(group, name, self.of_kind(name, values)) for name in OF_DUTY[1:]}
+        found = {name: self._at_coordinates(group, name, self.of_kind(name, values)) for name in OF_MOTOR}
         return found if self.has_play else {name: x for name, x in found.items() if name != "play"}
 
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
@@ -286,5 +287,6 @@ class ServoModel:
         most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
         most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0], "SHARE": 1.0, "CURVE": MOST_CURVED}
         most |= {"START": MOST_STARTED, "WARM": MOST_WARMED, "SAG": MOST_SAGGED, "PLAY": MOST_PLAY}
+        most |= {"LAPSE": MOST_LAPSED}
         most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

@@ -146,6 +146,7 @@ def _servo_record(model: ServoModel, values: Array) -> dict[str, Any]:
             "back_emf": model.of_kind("kd", values).tolist(),
             **{key: getattr(c, key) for key in ("error_gain", "register", "volts", "duty_limit", "temperature")},
             **({"target_speed": speeds} if any(speeds) else {}),
+            "target_lapse": model.of_kind("lapse", values).tolist(),
             "load_share": model.of_kind("share", values).tolist(),
             "load_curve": model.of_kind("curve", values).tolist(),
             "startup_duty": model.of_kind("start", values).tolist(),

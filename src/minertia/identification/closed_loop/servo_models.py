@@ -36,7 +36,7 @@ FIRST_STEPS = 10  # iterations from each of several starts, of which the first m
 FAST_FOR = 0.05  # s over which the highest speed of a joint is taken
 VELOCITIES = (0.1, 0.15, 0.3)  # rad/s at which Stribeck friction is tried; half its height is at 0.83 of them
 FIRST = {"IA": 0.01, "FV": 0.05, "FC": 0.1, "FCL": 0.1, "FS": 0.02, "FSL": 0.2, "CURVE": 0.5, "START": 0.01,
-         "SAG": 0.1, "PLAY": 0.01}  # fmt: skip
+         "SAG": 0.1, "PLAY": 0.01, "LAPSE": 0.02}  # fmt: skip
 STARTS = (0.25, 0.5, 1.0)  # N m/V, of the effort of a volt
 STALL = 2.0  # rad/s a volt: ratio of back-EMF to the effort of a volt at the start
 

@@ -164,7 +164,8 @@ def servo_campaign(
     """Campaign of the runs of a servo; columns: default: as in the file beside the first log, if there is one."""
     command = Command(
         law="servo", error_gain=options.error_gain, duty_limit=options.duty_limit, target_speed=UNKNOWN,
-        startup_duty=UNKNOWN, supply_sag=UNKNOWN, zeros=UNKNOWN, loss="huber", leave_out_contact=False,
+        target_lapse=UNKNOWN, startup_duty=UNKNOWN, supply_sag=UNKNOWN, zeros=UNKNOWN, loss="huber",
+        leave_out_contact=False,
     )  # fmt: skip
     effects = ("rotor", "viscous", "coulomb")
     logs = [run.log for run in own]

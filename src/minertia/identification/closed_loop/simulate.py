@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.codegen.rollout.task import Rollout
+from minertia.codegen.rollout.task import OF_TARGET, Rollout
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import JointGroup, ServoModel
 from minertia.io.resources import processors
@@ -101,9 +101,9 @@ def model_rollout(
     command, own = model.command, list(model.layout.coordinates(group.joints))
     delay = float(values[model.places["delay"][0]]) if command.delay_of == "command" else 0.0
     joints = (*group.joints, *model.layout.inside(group.joints))
-    speeds = model.of_kind("speed", values)[list(joints)] if log.supply is not None else None
+    target = tuple(model.of_kind(kind, values)[list(joints)] for kind in OF_TARGET)
     told = log.command(
-        steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference, speeds=speeds,
+        steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference, target=target,
         follow=group.kernel.followed,
     )  # fmt: skip
     unknowns = model.unknowns[group.joints] if slopes else ()
