@@ -44,7 +44,7 @@ def residual(campaign: Campaign, **filter_options: float) -> float:
 def test_as_good_as_the_best_of_many(campaign):
     for noise in (1e-5, 1e-3, 4e-3):
         own = campaign(noise)
-        best = min(residual(own, cutoff_hz=f) for f in (2, 3, 4, 6, 8, 12, 20, 40))  # 2 Hz: twenty cycles
+        best = min(residual(own, cutoff_hz=f) for f in (1, 2, 3, 4, 6, 8, 12, 20, 40))  # 1 Hz: ten cycles
         assert residual(own) <= 1.05 * best
 
 
@@ -69,8 +69,8 @@ def test_noise_that_is_not_white_ends_the_quiet_band():
     assert chosen_cutoff(q + 3.0 * drift, rate) <= level[2] < 15
 
 
-def test_a_short_log_still_holds_twenty_cycles(campaign, tmp_path: Path):
+def test_a_short_log_still_holds_ten_cycles(campaign, tmp_path: Path):
     own = campaign(4e-3)
     short = Log(own.train[0].file, 0.0, 3.0)
     ready = prepare_campaign(replace(own, train=(Log(own.train[0].file, 3.0, None),), validate=(short,)))
-    assert ready.campaign.filter.cutoff_hz >= 20 / 3
+    assert ready.campaign.filter.cutoff_hz >= 10 / 3

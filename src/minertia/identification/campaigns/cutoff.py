@@ -45,7 +45,7 @@ def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: flo
 
     campaign: with a cut-off already chosen, which is the initial value.  The residual is that of a weighted fit
     of the same logs; the number of unknowns is the same for all cut-offs, so that a lower residual is not due to
-    a larger model.  shortest: duration [s] of the shortest log to be filtered, which must contain twenty cycles
+    a larger model.  shortest: duration [s] of the shortest log to be filtered, which must contain ten cycles
     of the cut-off.
     """
     assert campaign.filter.cutoff_hz is not None

@@ -22,7 +22,7 @@ class Filter(Declared):
         "Cut-off of the zero-phase Butterworth low-pass on positions and logged velocities. The default has the "
         "smallest residual in short weighted fits, evaluated as in `[evaluation]`; the search starts at "
         "ten times the frequency below which 99 % of the velocity's power lies, unless noise would make up 1 % "
-        "of the accelerations' power; never below twenty cycles in the shortest log. The default is recommended.",
+        "of the accelerations' power; never below ten cycles in the shortest log. The default is recommended.",
         unit="Hz",
         range=HERTZ,
         command="cutoff",

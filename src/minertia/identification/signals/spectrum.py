@@ -18,7 +18,7 @@ MARGIN = 10.0  # cut-off over the end of that band
 SEGMENT_S = 10.0  # length of the pieces whose spectra are averaged
 MOVES = 0.01  # travel of a joint that counts as moving, over the largest
 HIGHEST = 0.4  # part of the rate
-CYCLES = 20.0  # of the cut-off in a recording, at least
+CYCLES = 10.0  # of the cut-off in a recording, at least: three of them are discarded at its ends
 NOISE = 0.01  # power of the noise kept in the accelerations, over that of the motion
 REMEMBERED = 64  # results that are kept
 Result = TypeVar("Result")
@@ -33,7 +33,7 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
     times the floor.  Within that band, the frequency below which 99 % of the velocity power lies is taken.  The
     cut-off is ten times the highest of these over the moving joints, so that the filter changes the motion's own
     frequencies by less than one part in a million.  It is limited such that noise makes up at most 1 % of the
-    power of the accelerations (`quiet_frequency`), but it is at least twenty cycles per recording and at most 0.4
+    power of the accelerations (`quiet_frequency`), but it is at least ten cycles per recording and at most 0.4
     of the rate.
     """
     lowest, top = CYCLES * rate_hz / len(q), motion_band(q, rate_hz)
