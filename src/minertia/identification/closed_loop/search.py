@@ -3,8 +3,8 @@
 Equal servos, no offsets, position-dependent friction, ground contact and load-dependent friction are tried in turn,
 each from the values of the fit before.  Ground contact and load-dependent friction are taken if the likelihood of the
 positions rises by more than Schwarz's penalty for their unknowns, where so many rows count as one as residuals are
-correlated over.  A part of each log suffices for that: its first rows, or the first ones in which the tip is as low
-as where it may touch the ground.  The values are the start of the final fit.
+correlated over.  A part of each log suffices for that: its first rows or, if the tip is in those of no log as low as
+where it may touch the ground, the first ones in which it is.  The values are the start of the final fit.
 """
 
 from __future__ import annotations
@@ -75,16 +75,16 @@ def chosen(campaign: Campaign, servos: ServoModel, logs: Sequence[LoopLog], tell
 def shortened(logs: Sequence[LoopLog], seconds: float = SEARCHED, shown: Sequence[Mask] | None = None) -> list[LoopLog]:
     """Rows of each log, together of a limited duration: the first ones, or the first that have some of those shown.
 
-    shown: rows (N,) of each log of which some are wanted, in the middle unless the log begins or ends there.
+    shown: rows (N,) of each log of which some are wanted, in the middle unless the log begins or ends there; the first
+    ones of all logs suffice if those of one log have some.
     """
-    each = seconds / len(logs)
+    rows = [max(round(seconds / len(logs) / log.period), 4 * log.first) for log in logs]
+    late = shown is not None and not any(own[:count].any() for own, count in zip(shown, rows, strict=True))
     found = []
-    for k, log in enumerate(logs):
-        rows = max(round(each / log.period), 4 * log.first)
-        wanted = np.flatnonzero(shown[k]) if shown is not None else np.zeros(0, int)
-        is_later = len(wanted) and wanted[0] >= rows
-        first = min(int(wanted[0]) - rows // 2, len(log.q) - rows) if is_later else 0
-        found.append(log if len(log.q) <= rows else replace(log.part(first, first + rows), name=log.name))
+    for k, (log, count) in enumerate(zip(logs, rows, strict=True)):
+        wanted = np.flatnonzero(shown[k]) if late and shown is not None else np.zeros(0, int)
+        first = min(int(wanted[0]) - count // 2, len(log.q) - count) if len(wanted) else 0
+        found.append(log if len(log.q) <= count else replace(log.part(first, first + count), name=log.name))
     return found
 
 
