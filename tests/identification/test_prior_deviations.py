@@ -150,3 +150,23 @@ def test_offsets_that_the_most_likely_prior_holds_at_zero_are_not_called_exact(d
     own = {p.name: p for p in found.parameters if p.name.startswith("OFF")}
     off = [abs(own[f"OFF{j + 1}"].value - x) / own[f"OFF{j + 1}"].deviation for j, x in enumerate(offsets.tolist())]
     assert max(off) < 4, off
+
+
+@pytest.mark.parametrize("draw", (0, 4, 7))
+def test_friction_that_a_short_log_hardly_shows_is_not_called_zero(draw: int) -> None:
+    """Viscous friction of all joints had a most likely factor of zero here: Coulomb friction took over all of it."""
+    full = read_robot("puma560_physical")
+    bare = replace(full, effects=tuple({k: v for k, v in own.items() if k in ("IA", "IAM")} for own in full.effects))
+    plan = {"duration": 4.0, "size": 0.3}
+    motion = fourier_motion(bare, 120, draw, **plan)
+    size, speed = (np.sqrt(np.mean(x**2, axis=0)) for x in (motion.tau, motion.qd))
+    friction = ({"FV": float(0.1 * a / v), "FC": float(0.1 * a)} for a, v in zip(size, speed, strict=True))
+    truth = replace(bare, effects=tuple({**own, **more} for own, more in zip(bare.effects, friction, strict=True)))
+    motion = fourier_motion(truth, 120, draw, **plan)
+    rng = np.random.default_rng(draw)
+    noise = 0.15 * np.sqrt(np.mean(motion.tau**2, axis=0)) * forgotten(rng, motion.tau.shape, 0.3, RATE)
+    found = fitted(bare, [replace(motion, tau=motion.tau + noise)], estimator="auto")
+    value = {p.name: p.value for p in found.parameters}
+    for kind in ("FV", "FC"):
+        part = np.mean([value[f"{kind}{j + 1}"] / own[kind] for j, own in enumerate(truth.effects)])
+        assert 0.4 < part < 1.3, (kind, part)

@@ -142,12 +142,14 @@ def _predicts_better(problem: Observation, physical: Physical) -> bool:
     """Whether least squares predicts held-out parts of the logs better than a physical fit, or no such fit is found.
 
     On weakly exciting motion, errors of the model contradict physics, too; but what least squares makes of them does
-    not predict.
+    not predict.  Logs too short to hold out a part of do not favour it.
     """
     fit = physical.fit(problem)
-    folds = block_folds(problem, fit.sigma)
-    if fit.refit is None or not folds:
+    if fit.refit is None:
         return True
+    folds = block_folds(problem, fit.sigma)
+    if not folds:
+        return False
     part = problem.reduced(excitation(problem).independent)
     try:
         held = left_out_squares(folds, fit.refit).sum()

@@ -39,7 +39,6 @@ TIE = 1.0  # of the logarithm of the marginal likelihood: models that differ les
 EFFECT_TIMES = 1.0
 TRAVEL = 4.2 * math.pi  # rad: arms with cables turn twice at most (+-360 deg, with some reserve)
 ROUNDS = 2  # of the search for constants
-LEAST = 0.01  # of the viscous friction at rest, left at high speeds, as a lubricant does not thin to nothing
 EXCESS = 1.0  # of Coulomb friction: Stribeck friction is at most that, as static friction of drives is at most twice it
 MARGIN = 1.5  # times the highest speed and the range of the logs, up to which friction must take power from the motion
 FRACTIONS = {  # of the highest speed of a joint, for presliding of its range: values of constants that are tried
@@ -51,7 +50,6 @@ FRACTIONS = {  # of the highest speed of a joint, for presliding of its range: v
 ALIKE, SHARPER = "the simpler model predicts alike", "friction that jumps at rest predicts better"
 POWER = "it adds power to the motion at high speeds"
 STATIC = "friction at rest would be more than twice that of sliding"
-THINNED = "no viscous friction would be left at high speeds"
 PUSHES = "Coulomb friction would be negative just outside the range of the logs"
 SAME_ERROR = 5e-4  # relative change of the error of predictions that is told as none: 0.05 %
 WARM = 8  # iterations of the factors from those of a larger model
@@ -480,8 +478,6 @@ class _Selection:
         """Why the value of an effect (column k) at a joint cannot be friction; empty if it can."""
         beta = self.found.beta
         coulomb = self._sliding(j, 0.0)
-        if step.symbol == "FVS" and self._level("FV", j) <= LEAST * beta[k]:
-            return THINNED
         if step.symbol in CURVED:
             v = max(MARGIN * joint_speed(self.robot, j, self.reach[2]), self.robot.joints[j].limits.velocity or 0.0)
             return "" if self._sliding(j, v) > 0 else POWER

@@ -3,10 +3,10 @@
 Parameters of one group (one link of the robot file, rotors, one kind of friction at all joints: those where the file
 has a value, and the others) have a Gaussian prior whose deviations share one factor.  The factors maximise the marginal
 likelihood of the efforts (MacKay 1992; type II maximum likelihood): the product of the predictions of every part of the
-logs from the parts before it.  An effect that the logs do not show gets a factor near zero, a robot file that they
+logs from the parts before it. An effect that the logs do not show gets a factor near zero, a robot file that they
 contradict a large one; factors of a file's values have a prior of their own, without which a file that happens to fit
-would be held exact.  Rows are not independent: so many of them count as one (`memory`).  Everything is algebra on R
-factors.
+would be held exact, and so have those of viscous and Coulomb friction, which every joint has. Rows are not independent:
+so many of them count as one (`memory`). Everything is algebra on R factors.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ START = 0.1  # factor of effects: part of the effort
 USUAL_ERROR = 0.25  # relative error of masses, inertias, rotors and springs of a file
 USUAL_FRICTION_ERROR = 0.7  # the same of its friction and offsets, which change with wear and temperature
 BELIEF = 4.0  # directions that the data would have to determine to be believed as much
+# joints have both kinds of friction: without this prior the most likely factor of a kind that the logs hardly show is 0
+ALWAYS_THERE, USUAL_PART, PART_BELIEF = ("FV", "FC"), 0.3, 0.1  # kinds, part of the effort, and directions as above
 SMALLEST, LARGEST = 1e-4, 1.0  # factors: no effect is larger than the effort
 SIZES = (0.003, 0.01, 0.03, 0.1)  # factors that an effect may have whose most likely one is near zero
 WIDE = 100.0  # times the size at which a parameter alone explains all efforts: deviation of links without a prior
@@ -263,6 +265,8 @@ class MarginalLikelihood:
         square, freedom, usual = value**4 * float(square), value**2 * float(freedom), _usual_error(name)
         if usual is not None:
             square, freedom = square + BELIEF * usual**2, freedom + BELIEF
+        elif name in ALWAYS_THERE:
+            square, freedom = square + PART_BELIEF * USUAL_PART**2, freedom + PART_BELIEF
         largest = LARGEST if usual is None else WIDE
         return float(np.clip(np.sqrt(max(square, 0.0) / max(freedom, 1e-12)), SMALLEST, largest))
 
