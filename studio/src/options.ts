@@ -664,12 +664,12 @@ export const OPTIONS = {
       "default": null
     },
     "delay": {
-      "help": "Time by which the effort lags the position (`minertia check LOG` estimates it).",
+      "help": "Time by which the effort lags the position (`minertia check LOG` estimates it, too).",
       "unit": "s",
       "type": "number",
       "low": -1000000.0,
       "high": 1000000.0,
-      "default": 0.0
+      "default": null
     }
   },
   "model": {

@@ -17,10 +17,10 @@ from minertia.identification.campaigns.write import write_campaign
 from minertia.identification.estimators import table_name
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.columns_file import CampaignTable, columns_beside, read_columns
-from minertia.identification.logs.drive import check_drive
+from minertia.identification.logs.drive import check_drive, undelayed_blocks
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, read_recording
-from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import repaired
 from minertia.identification.problem.linear import BASE_ROWS
 from minertia.identification.problem.rows import LogMotion
@@ -245,6 +245,9 @@ class Campaign(CampaignOptions):
             wide = 6 * len(self.robot.sensors)
             if self.sensors and (recording.sensed is None or recording.sensed.shape[1] != wide):
                 raise CampaignError(f"{log.name} has no wrenches of its sensors; give them as sensed (N, 6 per sensor)")
+            late = self.map.drive.delay
+            if late and recording.undelayed is None and recording.tau is not None:
+                recording = joined(undelayed_blocks([recording], late))
         if log.start is not None or log.stop is not None:
             recording = recording.between(log.start, log.stop)
         return recording

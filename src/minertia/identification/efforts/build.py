@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from minertia.identification.campaigns.prepare import (
     refuse_unknown_gains,
 )
 from minertia.identification.campaigns.prepared import EffortLog
+from minertia.identification.efforts.delay import corrected, effort_delay
 from minertia.identification.efforts.prior import prior_values
 from minertia.identification.loads.gains import DriveGains, sensor_gains
 from minertia.identification.logs.options import ColumnMap
@@ -44,6 +46,7 @@ from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
+PASSES = 3  # of the correction of a delay
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ class EffortRows:
     observation: the R factors of all unknowns; free: the same with fixed parameters moved to the right-hand side.
     fixed: known parameters.  excitation: which unknowns the motion distinguishes.  ladder: selection of the
     effects, None where they were specified.  gains: drive gains found from force/torque sensors; None where they
-    were given or efforts are logged.  tried: all options of filter and effects that were tried.
+    were given or efforts are logged.  tried: all options of filter, delay and effects that were tried.  notes: messages
+    on the choice of the delay.
     """
 
     campaign: Campaign
@@ -67,6 +71,7 @@ class EffortRows:
     ladder: Ladder | None = None
     gains: DriveGains | None = None
     tried: tuple[Tried, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def linear(self) -> LinearModel:
@@ -121,6 +126,20 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
         known = replace(ready.campaign.map.drive, gains=tuple(gains.gains.tolist()))
         ready = prepare_campaign(stated.reading(ColumnMap(drive=known)), tell)
     refuse_unknown_gains(ready.campaign, ready.train)
+    found = replace(_built(ready, tell), gains=gains)
+    is_open = ready is not campaign and _has_open_delay(stated)
+    return _without_delay(found, stated.effects, tell) if is_open else found
+
+
+def _has_open_delay(campaign: Campaign) -> bool:
+    """Whether nobody stated the delay of the joint efforts."""
+    known = [getattr(log.source, "undelayed", None) for log in campaign.train]
+    stated = [*known, campaign.map.drive.delay]
+    return not (campaign.sensors or campaign.robot.is_floating) and all(value is None for value in stated)
+
+
+def _built(ready: PreparedCampaign, tell: Tell) -> EffortRows:
+    """Linear problem of a prepared campaign, with its effects selected if they were not stated."""
     ladder = None
     if ready.campaign.effects is None:
         tell("choosing friction")
@@ -130,7 +149,36 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
     with one_thread():
         observation = best_terms(_observed(linear_of(ready.campaign), ready.train))
         tried = (*ready.tried, *(() if ladder is None else ladder.tried))
-        return replace(_problem(ready, observation), ladder=ladder, gains=gains, tried=tried)
+        return replace(_problem(ready, observation), ladder=ladder, tried=tried)
+
+
+def _without_delay(found: EffortRows, effects: Any, tell: Tell) -> EffortRows:
+    """Problem whose efforts are read earlier by the delay that the residuals of a fit show; effects: as stated.
+
+    A long delay shows too small, as the fit makes up for part of it: what is left is corrected, too.
+    """
+    filters, first, late = found.tried[: len(found.tried) - _count(found.ladder)], found, None
+    for _ in range(PASSES):
+        with one_thread():
+            more = effort_delay(found.linear, plain_values(found.free), found.logs)
+        if more is None:
+            break
+        late = more if late is None else late
+        if more.reason:
+            break
+        if more is not late:
+            late = replace(more, seconds=late.seconds + more.seconds, gain=1 - (1 - late.gain) * (1 - more.gain))
+        tell("correcting the delay of the efforts")
+        ready = prepare_campaign(corrected(replace(found.campaign, effects=effects), more.seconds), tell)
+        found = _built(ready, tell)
+    if late is None:
+        return found
+    tried = (*filters, late.tried, *(() if found.ladder is None else found.ladder.tried))
+    return replace(found, tried=tried, notes=() if found is first else (late.sentence,), gains=first.gains)
+
+
+def _count(ladder: Ladder | None) -> int:
+    return 0 if ladder is None else len(ladder.tried)
 
 
 def _is_in_currents(ready: PreparedCampaign) -> bool:

@@ -45,7 +45,7 @@ def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Est
         not_excited=found.not_excited,
         standard=fit.standard,
         verdict=fit.verdict,
-        notes=(*(() if problem.ladder is None else problem.ladder.notes), *choice.notes, *fit.notes),
+        notes=(*problem.notes, *(() if problem.ladder is None else problem.ladder.notes), *choice.notes, *fit.notes),
         fit=fit,
         part=part,
         fills_gaps=chosen.fills_gaps,

@@ -112,7 +112,7 @@ def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Reco
         if ready > first:
             rows = slice(first, ready)
             tau = np.column_stack([np.interp(at[rows], held.t, column) for column in held.efforts().T])
-            yield replace(held.select(rows), tau=tau).noted(note)
+            yield replace(held.select(rows), tau=tau, undelayed=delay).noted(note)
             found = True
         done = max(done, ready)
         needed = min(float(at[min(done, len(at) - 1)]), float(held.t[min(done, len(at) - 1)]))

@@ -82,11 +82,12 @@ class Drive(Declared):
         also={"offsets_deg": math.pi / 180},
         otherwise="0",
     )
-    delay: float = option(
-        0.0,
-        "Time by which the effort lags the position (`minertia check LOG` estimates it).",
+    delay: float | None = option(
+        None,
+        "Time by which the effort lags the position (`minertia check LOG` estimates it, too).",
         unit="s",
         range=(-1e6, 1e6),
+        otherwise="chosen from the logs in a fit of efforts, else 0",
     )
 
     def __post_init__(self) -> None:

@@ -87,6 +87,7 @@ class Recording:
     torn: tuple[int, ...] = ()
     marks: Mapping[str, Array] = field(default_factory=dict)
     sensed: Array | None = None
+    undelayed: float | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__

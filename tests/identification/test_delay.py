@@ -1,0 +1,94 @@
+"""Efforts that are logged late: the delay is found, taken from all logs, and kept for logs that are read later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.identify import build_problem, identify, solve
+from minertia.identification.logs.options import ColumnMap, Drive
+from minertia.identification.logs.recording import Recording
+from minertia.identification.validate import validate
+from minertia.robot.files import read_robot
+from minertia.robot.robot import Robot
+from tests.identification.coverage import forgotten
+from tests.identification.fits import unseen_part
+from tests.identification.logs import write_csv
+from tests.identification.motions import fourier_motion
+
+FINE, EACH = 1000.0, 10  # Hz of the simulation, and its samples in one of the log
+STATED = {"effects": ("rotor", "viscous", "coulomb", "offset"), "estimator": "wls"}
+
+
+def robot() -> Robot:
+    """An arm with the friction that a fit knows."""
+    full = read_robot("puma560_physical")
+    return replace(full, effects=tuple({"IA": 0.5, "FV": 2.0, "FC": 1.0, **own} for own in full.effects))
+
+
+def log(late: float, draw: int, noise: float = 0.02) -> Recording:
+    """A log at 100 Hz whose efforts come late [s], with correlated noise."""
+    arm, shift = robot(), round(abs(late) * FINE)
+    motion = fourier_motion(arm, 20_000, draw, duration=20.0, size=0.5)
+    count = len(motion.t) - shift
+    here = slice(shift, None) if late > 0 else slice(0, count)
+    there = slice(0, count) if late > 0 else slice(shift, None)
+    t, q, tau = motion.t[here][::EACH], motion.q[here][::EACH], motion.tau[there][::EACH]
+    rng = np.random.default_rng(draw)
+    size = noise * np.sqrt(np.mean(tau**2, axis=0))
+    return Recording(t - t[0], q, tau + size * forgotten(rng, tau.shape, 0.1, FINE / EACH))
+
+
+@pytest.mark.parametrize("late", [0.015, 0.025, -0.012])
+def test_a_delay_is_found_and_predictions_are_as_good_as_with_the_true_one(late: float) -> None:
+    asked = Campaign(robot(), log(late, 0), log(late, 1), **STATED)
+    problem = build_problem(asked)
+    found = problem.campaign.map.drive.delay
+    assert found == pytest.approx(late, abs=2.5e-3)
+    estimate = solve(problem)
+    assert any("the efforts" in note and "shifted" in note for note in estimate.notes)
+    assert [one.is_selected for one in problem.tried if one.choice == "delay"] == [True]
+    left = unseen_part(problem, estimate)
+    true, none = (build_problem(replace(asked, columns=ColumnMap(drive=Drive(delay=x)))) for x in (late, 0.0))
+    assert left < 1.02 * unseen_part(true, solve(true))
+    assert none.campaign.map.drive.delay == 0.0 and unseen_part(none, solve(none)) > 1.2 * left
+
+
+def test_efforts_that_are_not_late_are_not_shifted() -> None:
+    for draw in range(6):
+        problem = build_problem(Campaign(robot(), log(0.0, draw, noise=0.1), **STATED))
+        assert problem.campaign.map.drive.delay is None, draw
+        assert [one.is_selected for one in problem.tried if one.choice == "delay"] == [False]
+
+
+def test_a_model_reads_later_logs_with_the_delay_of_its_own(tmp_path: Path) -> None:
+    """From a file and from memory alike."""
+    fitted, later = log(0.02, 0), log(0.02, 1)
+
+    def written(name: str, one: Recording) -> Path:
+        table = {"t": one.t, **{f"q{j + 1}": x for j, x in enumerate(one.q.T)}}
+        return write_csv(tmp_path / name, table | {f"tau{j + 1}": x for j, x in enumerate(one.efforts().T)})
+
+    result = identify(Campaign(robot(), written("fitted.csv", fitted), **STATED))
+    held = identify(Campaign(robot(), fitted, **STATED))
+    assert held.problem.campaign.map.drive.delay == pytest.approx(result.problem.campaign.map.drive.delay, abs=1e-6)
+    (of_file,) = validate(result.model(), written("later.csv", later))
+    (of_memory,) = validate(result.model(), later)
+    assert of_file.relative == pytest.approx(of_memory.relative, rel=1e-3) and of_file.relative < 0.03
+
+
+def test_a_delay_that_no_filter_has_is_left_to_the_verdict() -> None:
+    problem = build_problem(Campaign(robot(), log(0.08, 0), **STATED))
+    assert problem.campaign.map.drive.delay is None
+    assert [one.is_selected for one in problem.tried if one.choice == "delay"] == [False]
+
+
+def test_a_stated_delay_acts_on_recordings_as_on_files() -> None:
+    stated = ColumnMap(drive=Drive(delay=0.02))
+    problem = build_problem(Campaign(robot(), log(0.02, 0), log(0.02, 1), columns=stated, **STATED))
+    assert unseen_part(problem, solve(problem)) < 0.03
+    assert not [one for one in problem.tried if one.choice == "delay"]
