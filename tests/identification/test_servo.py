@@ -20,7 +20,8 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
-from minertia.identification.closed_loop.logs import loop_log
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.logs import loop_log, start_of
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.posterior.options import SampleOptions
@@ -74,6 +75,19 @@ def test_planted_motions_are_exact() -> None:
         servo = replace(PLANTED, delay=0.0131)
         q, finer = (servo(told, (inertia, gravity), register, on, 37.0, step=h) for h in (STEP, STEP / 4))
         assert np.abs(q - finer).mean() < 0.01 * NOISE, kind
+
+
+def test_a_joint_at_rest_has_no_starting_velocity() -> None:
+    """Neither one that friction holds, which would fit the first row's noise, nor one that moves some rows later."""
+    campaign = planted_campaign(181)
+    model = loop_model(campaign, 0.01)
+    logs = with_loads(model, [loop_log(campaign, log) for log in campaign.train], campaign.train)
+    fit = output_error(model, logs, np.array([TRUTH[name] for name in model.names]), steps=[2] * len(logs), most=2)
+    assert [name for name in fit.part.names if name.startswith("v0")] == []
+    counts = np.array([0, 0, 0, 0, 0, 2, 3, 5, 8, 12, 18, 26])[:, None] * COUNT
+    assert start_of(counts, 0.01) == (0.0, 0.0)
+    sliding = 0.3 - 2.0 * np.arange(12)[:, None] * 0.01
+    assert np.array(start_of(sliding, 0.01)) == pytest.approx(np.array([[0.3], [-2.0]]))
 
 
 @pytest.mark.parametrize("backlash", [0.0, "?"])

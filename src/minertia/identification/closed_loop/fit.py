@@ -332,8 +332,26 @@ class _OutputError:
     def _independent(self, point: _Rolled) -> list[int]:
         """Unknowns that the motion of a point distinguishes from those before them; steps that fail ask again."""
         if point.independent is None:
-            point.independent = independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
+            standing = self._standing(point)
+            moving = [k for k in range(self.total) if k not in standing]
+            found = independent_columns(self._triangle(point)[:-1, :-1][:, moving], TOGETHER)
+            point.independent = [moving[k] for k in found]
         return point.independent
+
+    def _standing(self, point: _Rolled) -> set[int]:
+        """Starting velocities that are none: of joints at rest in the first rows, which friction holds.
+
+        They would stop within the first step, whatever its length: an unknown that fits the first row's noise.
+        """
+        n = self.model.layout.size
+        found: set[int] = set()
+        if n != point.motions[0].q.shape[1]:  # motors behind springs may move while the links stand
+            return found
+        for own, motion in zip(self.starts, point.motions, strict=True):
+            places = np.array(own[n:])
+            is_held = (point.theta[places] == 0) & (motion.q[1] == motion.q[0])
+            found |= set(places[is_held].tolist())
+        return found
 
     def _whole(self, point: _Rolled) -> Observation:
         """Gauss-Newton step at a point as an ordinary linear problem: rows S with right-hand side e + S theta."""
