@@ -90,6 +90,24 @@ def test_a_joint_at_rest_has_no_starting_velocity() -> None:
     assert np.array(start_of(sliding, 0.01)) == pytest.approx(np.array([[0.3], [-2.0]]))
 
 
+@pytest.mark.parametrize("count", [4, 14])  # deviations by spectra, and of many logs by scores
+def test_physics_tells_the_effect_of_a_temperature_that_hardly_varies(count: int) -> None:
+    """Copper and magnets tell it: no value from few kelvins, which would be extrapolated to others."""
+    runs = [(*RUNS[k % 4], 3 * k) for k in range(count)]  # seeds of one temperature
+    logs = [planted_run(PLANTED, kind, (i, g), r, rows=121, seed=k) for kind, i, g, r, k in runs]
+    campaign = Campaign(
+        PENDULUM, logs, effects=("rotor", "viscous", "coulomb", "load_coulomb"), links="robot", command=LAW
+    )
+    model = loop_model(campaign, 0.01)
+    read = with_loads(model, [loop_log(campaign, log) for log in logs], logs)
+    fit = output_error(model, read, np.array([TRUTH[name] for name in model.names]), steps=[4] * count)
+    value, deviation = (x[model.names.index("WARM1")] for x in (fit.theta, fit.deviation))
+    assert value == pytest.approx(-0.006, abs=1e-4) and deviation == pytest.approx(0.003, rel=0.03)
+    per_volt = model.names.index("KP1")
+    assert abs(fit.theta[per_volt] - 0.5) < 2 * fit.deviation[per_volt]
+    assert fit.deviation[per_volt] > 0.9 * 0.003 * 5.0 * 0.5  # at 5 K over the reference
+
+
 @pytest.mark.parametrize("backlash", [0.0, "?"])
 def test_derivatives_are_those_of_differences(backlash: float | str) -> None:
     campaign = planted_campaign(181)

@@ -14,6 +14,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.evidence.intervals import Spread
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
+from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 EARLY = (
@@ -45,10 +46,23 @@ class LoopFit:
     pushed: tuple[Mask, ...] = field(default=(), repr=False)
 
     @property
+    def prior(self) -> Array:
+        """Prior knowledge of the identifiable unknowns as equations of deviation 1, the right-hand side last."""
+        found = np.zeros((len(self.model.known), len(self.kept) + 1))
+        for row, (k, mean, deviation) in zip(found, self.model.known, strict=True):
+            if k in self.kept:
+                row[self.kept.index(k)], row[-1] = 1 / deviation, mean / deviation
+        return found
+
+    @property
+    def R(self) -> Array:
+        """Triangle of the weighted linear problem with the prior knowledge, for white residuals."""
+        return triangle(np.concatenate([self.part.triangle(self.sigma), self.prior]))
+
+    @property
     def covariance(self) -> Array:
         """Covariance of all unknowns under correlated residuals; zero for unidentifiable ones."""
-        R = self.part.triangle(self.sigma)
-        inv = inverse(R[:-1, :-1])
+        inv = inverse(self.R[:-1, :-1])
         own = inv @ inv.T if self.widths is None else self.widths.joint
         size = max((self.model.count, *(k + 1 for k in self.kept)))
         full, places = np.zeros((size, size)), self.kept[: len(own)]

@@ -201,9 +201,10 @@ def left_out_values(runs: ServoRuns, fit: LoopFit) -> Iterator[tuple[int, Array]
     These fits are one damped Gauss-Newton step away from that of all runs.
     """
     model, parts = fit.model, _triangles(fit)
-    own = [k for k in fit.kept if k < model.count]
+    places = [place for place, k in enumerate(fit.kept) if k < model.count]
+    own, prior = [fit.kept[place] for place in places], fit.sigma[0] * fit.prior[:, [*places, -1]]
     for fold in runs.folds:
-        R = triangle(np.concatenate([R for k, R in enumerate(parts) if k not in fold]))
+        R = triangle(np.concatenate([*(R for k, R in enumerate(parts) if k not in fold), prior]))
         theta, held = fit.theta.copy(), np.sqrt(DAMPING) * np.linalg.norm(R[:-1, :-1], axis=0)
         A = np.concatenate([R[:-1, :-1], np.diag(held)])
         r = np.concatenate([R[:-1, -1], held * theta[own]])
