@@ -65,7 +65,7 @@ class _Rolled:
     rms: Array
     motions: list[Simulated] = field(repr=False)
     steep: list[Simulated] = field(repr=False)  # the motions with derivatives, of longer steps
-    off: Array  # of prior knowledge, over its deviations
+    off: Array  # residuals of prior knowledge, weighted
     slopes: list[list[GroupSlopes]] = field(default_factory=list)  # of each log
     R: Array | None = None  # triangle of all unknowns
     independent: list[int] | None = None  # unknowns whose columns of it are linearly independent
@@ -136,6 +136,7 @@ class _OutputError:
         self.most, self.close, self.fall, self.slope_step = ITERATIONS, SMALL_MOVE, SMALL_FALL, SLOPE_STEP
         self.is_robust = model.command.loss == "huber"
         self.widths: Array | None = None  # residuals beyond these count less
+        self.memory = 1.0  # rows that count as one beside prior knowledge
 
     def run(
         self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool, deviations: bool
@@ -219,7 +220,7 @@ class _OutputError:
         rows = np.maximum(sum(counts.sum(axis=0) for counts in self.counted), 1)
         rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / rows, 1e-24))
         slopes_of = [[part.weighted(own) for part in m.slopes] for m, own in zip(steep, shares, strict=True)]
-        off = np.array([(mean - theta[k]) / deviation for k, mean, deviation in self.model.known])
+        off = self._off(theta)
         return _Rolled(theta, rest, rms, motions, steep, off, slopes_of) if np.isfinite(rms).all() else None
 
     def _coarse(self, steps: Sequence[int]) -> tuple[int, ...]:
@@ -333,11 +334,15 @@ class _OutputError:
         return point.R
 
     def _prior(self, point: _Rolled) -> Array:
-        """Prior knowledge as equations of deviation 1, the right-hand side last."""
+        """Weighted equations of prior knowledge, the right-hand side last."""
         found = np.zeros((len(self.model.known), self.total + 1))
         for row, off, (k, _, deviation) in zip(found, point.off, self.model.known, strict=True):
-            row[k], row[-1] = 1 / deviation, off + point.theta[k] / deviation
+            row[k], row[-1] = np.sqrt(self.memory) / deviation, off + np.sqrt(self.memory) * point.theta[k] / deviation
         return found
+
+    def _off(self, theta: Array) -> Array:
+        """Weighted residuals of prior knowledge: it counts as much more as residuals are remembered."""
+        return np.array([np.sqrt(self.memory) * (mean - theta[k]) / dev for k, mean, dev in self.model.known])
 
     def _independent(self, point: _Rolled) -> list[int]:
         """Unknowns that the motion of a point distinguishes from those before them; steps that fail ask again."""
@@ -408,6 +413,10 @@ class _OutputError:
         is_likely = True  # that the next step is better: then its derivatives, which cost most, are wanted, too
         has_failed = False  # the step before, from the same point
         self.settlings += 1
+        if self.model.known:
+            count = sum(e.size for e in point.rest)
+            self.memory = max(1.0, LASTS * count / float(_rows_apart(point.rest).sum()))
+            point = replace(point, off=self._off(point.theta), R=None, independent=None)
         for k in range(most):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
@@ -466,7 +475,7 @@ class _OutputError:
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
             self._spread(part, own, sigma, point.rest, prior) if deviations else None, (*self.notes, *notes),
-            tuple(~counts for counts in self.counted),
+            tuple(~counts for counts in self.counted), self.memory,
         )  # fmt: skip
 
     def _spread(self, part: Observation, own: Array, sigma: Array, rest: Sequence[Array], prior: Array) -> Spread:
@@ -485,7 +494,7 @@ class _OutputError:
         else:
             found = spread(part, own, sigma, prior[:, :-1] if len(prior) else None, shown)
         by_prior = np.sum((found.white @ prior[:, : len(found.white)].T) ** 2, axis=1) / np.diag(found.white)
-        variance = (steep * found.inflation) ** 2 - (steep**2 - steep) * by_prior
+        variance = (steep * found.inflation) ** 2 - (steep**2 - steep * self.memory) * by_prior
         return _not_narrower(replace(found, inflation=np.sqrt(variance)))
 
     def _inflation(self, point: _Rolled) -> Array:

@@ -30,7 +30,8 @@ class LoopFit:
     part: the linear problem of the last iteration, for the identifiable unknowns; kept: their indices, where
     those beyond the model's unknowns are initial states.  hidden: unidentifiable unknowns, with a message each.
     sigma: noise of the positions [rad or m].  steps: simulation steps between rows of each log.  pushed: mask of
-    each log (N, n) of positions excluded because of external contact.
+    each log (N, n) of positions excluded because of external contact.  memory: rows that count as one beside prior
+    knowledge.
     """
 
     model: ServoModel
@@ -44,14 +45,15 @@ class LoopFit:
     widths: Spread | None
     notes: tuple[str, ...] = ()
     pushed: tuple[Mask, ...] = field(default=(), repr=False)
+    memory: float = 1.0
 
     @property
     def prior(self) -> Array:
-        """Prior knowledge of the identifiable unknowns as equations of deviation 1, the right-hand side last."""
+        """Weighted equations of prior knowledge of the identifiable unknowns, the right-hand side last."""
         found = np.zeros((len(self.model.known), len(self.kept) + 1))
         for row, (k, mean, deviation) in zip(found, self.model.known, strict=True):
             if k in self.kept:
-                row[self.kept.index(k)], row[-1] = 1 / deviation, mean / deviation
+                row[self.kept.index(k)], row[-1] = np.sqrt(self.memory) * np.array([1.0, mean]) / deviation
         return found
 
     @property
