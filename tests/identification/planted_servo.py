@@ -1,14 +1,14 @@
 """A servo with planted values that turns a pendulum, simulated apart from the product, by small explicit steps.
 
 Intervals are compared with what is planted, so its error must be far below what the runs tell: steps are of second
-order (explicit midpoint), and the target is followed exactly, at any delay.
+order (explicit midpoint), in two parts where the joint stops, and the target is followed exactly, at any delay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sin
+from math import copysign, sin
 from pathlib import Path
 
 import numpy as np
@@ -72,32 +72,43 @@ class PlantedServo:
     ) -> np.ndarray:
         """Positions each 10 ms under held commands; arm: inertia [kg m2], gravity moment [N m]."""
         every, is_on = round(ROW / step), on.tolist()
-        ends, middles = (self.target(told, step * (np.arange((len(told) - 1) * every + 1) + x)) for x in (0, 0.5))
+        t = step * np.arange((len(told) - 1) * every + 2)
+        ends, middles = self.target(told, t), self.target(told, t[:-1] + 0.5 * step)
         q, v, shaft, seen = 0.0, 0.0, 0.0, []
         volts, whole, warm = 12.0, arm[0] + self.inertia, 1 + self.warming * (temperature - 25.0)
 
         def after(h: float, v: float, at: float, rate: float, shaft: float, target: float, on: float) -> float:
-            """Velocity h after v, under the efforts of a position and a velocity."""
+            """Velocity h after v, under the efforts of a position and a velocity; past a stop that of sliding on."""
             error = target - shaft
             duty = self.error_gain * register * error + self.start * within(error / NEAR, 1.0)
             duty = within(duty, self.duty_limit)
             asked = on * warm * (self.per_volt * volts * duty - self.back * rate)
             motor = asked / (1 + self.sag * warm * self.per_volt * duty**2)
             pull = arm[1] * sin(at)
-            bound = self.coulomb + self.by_load * abs(0.5 * (motor + pull))
+            bound = h * (self.coulomb + self.by_load * abs(0.5 * (motor + pull))) / whole
             free = v + h * (motor - pull - self.viscous * rate) / whole
-            return free - within(free, h * bound / whole)
+            return free - (copysign(bound, v) if v else within(free, bound))
 
-        for k in range(len(ends)):
-            row = k // every
+        def moved(
+            h: float, q: float, v: float, shaft: float, targets: tuple[float, ...], on: float
+        ) -> tuple[float, ...]:
+            """Gear, velocity and shaft after a step with the targets at its start, middle and end."""
+            rate = after(0.5 * h, v, q, v, shaft, targets[0], on)
+            at = q + 0.25 * h * (v + rate)
+            new = after(h, v, at, rate, at + within(shaft - at, self.play / 2), targets[1], on)
+            if v * new >= 0.0:
+                q += 0.5 * h * (v + new)
+                return q, new, q + within(shaft - q, self.play / 2)
+            part = v / (v - new)  # it stops within the step, and stays or turns back
+            q += 0.5 * part * h * v
+            begin = targets[0] + part * (targets[2] - targets[0])
+            rest = begin, 0.5 * (begin + targets[2]), targets[2]
+            return moved((1 - part) * h, q, 0.0, q + within(shaft - q, self.play / 2), rest, on)
+
+        for k in range(len(middles)):
             if k % every == 0:
                 seen.append(shaft)
-            rate = after(0.5 * step, v, q, v, shaft, ends[k], is_on[row])
-            at = q + 0.25 * step * (v + rate)
-            held = at + within(shaft - at, self.play / 2)
-            new = after(step, v, at, rate, held, middles[k], is_on[row])
-            q, v = q + 0.5 * step * (v + new), new
-            shaft = q + within(shaft - q, self.play / 2)
+            q, v, shaft = moved(step, q, v, shaft, (ends[k], middles[k], ends[k + 1]), is_on[k // every])
         return np.array(seen)
 
     def target(self, told: np.ndarray, t: np.ndarray) -> list[float]:

@@ -70,11 +70,11 @@ def test_a_planted_servo_is_found_again(play: float) -> None:
 
 def test_planted_motions_are_exact() -> None:
     """Errors of the simulation that plants are a hundredth of the encoder's noise: else intervals miss for them."""
-    for kind, inertia, gravity, register in RUNS[:3]:
-        told, on = commands(kind, 151)
+    for kind, inertia, gravity, register in RUNS:
+        told, on = commands(kind, 201)
         servo = replace(PLANTED, delay=0.0131)
         q, finer = (servo(told, (inertia, gravity), register, on, 37.0, step=h) for h in (STEP, STEP / 4))
-        assert np.abs(q - finer).mean() < 0.01 * NOISE, kind
+        assert np.abs(q - finer).max() < 0.01 * NOISE, kind
 
 
 def test_a_joint_at_rest_has_no_starting_velocity() -> None:
