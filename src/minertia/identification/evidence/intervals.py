@@ -196,14 +196,17 @@ def left_out_spread(problem: Observation, sigma: Array, prior: Array | None = No
         each = (rows / size).transpose(0, 2, 1) @ (rows / size)
         groups = np.array([own.sum(axis=0) for own in np.array_split(each, min(len(each), GROUPS))])
         own = (known / size).T @ (known / size)
-        L = _root_of_inverse(groups[:, :-1, :-1].sum(axis=0) + own[:-1, :-1])
+        whole = groups[:, :-1, :-1].sum(axis=0)
+        L = _root_of_inverse(whole + own[:-1, :-1])
         scores, freedom = _group_scores(groups, L, own[:-1, -1])
         white, apart, K, p = L @ L.T, size[-1] * scores, len(groups), len(L)
         covariance = apart.T @ apart
-        by_prior = white @ own[:-1, :-1] @ white  # the rest is due to noise
-        noise = np.maximum(np.diag(white - by_prior), 1e-300)
+        by_noise, by_prior = white, np.zeros_like(white)
+        if len(known):
+            by_noise, by_prior = white @ whole @ white, white @ own[:-1, :-1] @ white
+        noise = np.maximum(np.diag(by_noise), UNSEEN**2 * np.diag(white))
         wider = np.sqrt(np.maximum(np.diag(covariance), 1e-300) / noise)
-        covariance = (p * np.outer(wider, wider) * (white - by_prior) + (K - 1) * covariance) / (p + K - 1) + by_prior
+        covariance = (p * np.outer(wider, wider) * by_noise + (K - 1) * covariance) / (p + K - 1) + by_prior
         wider = wider * student.ppf(0.5 + LEVEL / 2, freedom) / NORMAL
     inflation = np.sqrt((wider**2 * noise + np.diag(by_prior)) / np.diag(white))
     back = np.outer(1 / size[:-1], 1 / size[:-1])
