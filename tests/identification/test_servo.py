@@ -33,6 +33,7 @@ from minertia.simulation.commanded_plant import validate_in_mujoco
 from minertia.simulation.sample_files import write_samples
 
 from .planted_servo import COUNT, NOISE, PENDULUM, STEP, PlantedServo, commands, planted_run, written_runs
+from .servo_coverage import is_held, misses
 
 PLANTED = PlantedServo()
 TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013,
@@ -188,6 +189,13 @@ def test_a_servo_without_its_gain_is_refused() -> None:
         Command(law="servo")
     with pytest.raises(InputError, match="remove delay_of"):
         Command(law="servo", error_gain=0.1, delay_of="effort")
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_was_planted() -> None:
+    """Of eight drawn servos; `python -m benchmarks.planted_servos` tells the share of more."""
+    held = np.concatenate([is_held(misses(seed).values()) for seed in range(8)])
+    assert len(held) == 8 * 13 and 0.9 < held.mean() < 0.99
 
 
 @pytest.mark.slow
