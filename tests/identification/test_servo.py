@@ -196,6 +196,7 @@ def test_intervals_hold_what_was_planted() -> None:
     """Of eight drawn servos; `python -m benchmarks.planted_servos` tells the share of more."""
     held = np.concatenate([is_held(misses(seed).values()) for seed in range(8)])
     assert len(held) == 8 * 13 and 0.9 < held.mean() < 0.99
+    assert abs(misses(13)["delay"]) < 2  # 3.3 where a fit ends early
 
 
 @pytest.mark.slow
