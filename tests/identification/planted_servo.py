@@ -1,10 +1,14 @@
-"""A servo with planted values that turns a pendulum, simulated apart from the product, by small explicit steps."""
+"""A servo with planted values that turns a pendulum, simulated apart from the product, by small explicit steps.
+
+Intervals are compared with what is planted, so its error must be far below what the runs tell: steps are of second
+order (explicit midpoint), in two parts where the joint stops, and the target is followed exactly, at any delay.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sin
+from math import copysign, sin
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +20,7 @@ from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 
 GRAVITY = 9.81
-STEP = 2e-4  # s
+STEP, ROW = 2e-4, 0.01  # s
 NEAR = 2e-3  # rad of error in which the duty that starts a motor grows
 NOISE, COUNT = 5e-4, 2 * np.pi / 4096  # rad, of the encoder
 PENDULUM = Robot(
@@ -58,36 +62,72 @@ class PlantedServo:
     play: float = 0.0
 
     def __call__(
-        self, told: np.ndarray, arm: tuple[float, float], register: float, on: np.ndarray, temperature: float = 25.0
+        self,
+        told: np.ndarray,
+        arm: tuple[float, float],
+        register: float,
+        on: np.ndarray,
+        temperature: float = 25.0,
+        step: float = STEP,
     ) -> np.ndarray:
         """Positions each 10 ms under held commands; arm: inertia [kg m2], gravity moment [N m]."""
-        every = round(0.01 / STEP)
-        commands, is_on, reach = told.tolist(), on.tolist(), self.speed * STEP
-        q, v, shaft, target, seen = 0.0, 0.0, 0.0, commands[0], []
+        every, is_on = round(ROW / step), on.tolist()
+        t = step * np.arange((len(told) - 1) * every + 2)
+        ends, middles = self.target(told, t), self.target(told, t[:-1] + 0.5 * step)
+        q, v, shaft, seen = 0.0, 0.0, 0.0, []
         volts, whole, warm = 12.0, arm[0] + self.inertia, 1 + self.warming * (temperature - 25.0)
-        for k in range((len(told) - 1) * every + 1):
-            if k % every == 0:
-                seen.append(shaft)
-            row, late = k // every, max(int((k * STEP - self.delay) / 0.01 + 1e-9), 0)
-            is_new = late > 0 and commands[late] != commands[late - 1]
-            target += within(commands[late] - target, reach * (1 - self.lapse * is_new))
+
+        def after(h: float, v: float, at: float, rate: float, shaft: float, target: float, on: float) -> float:
+            """Velocity h after v, under the efforts of a position and a velocity; past a stop that of sliding on."""
             error = target - shaft
             duty = self.error_gain * register * error + self.start * within(error / NEAR, 1.0)
             duty = within(duty, self.duty_limit)
-            asked = is_on[row] * warm * (self.per_volt * volts * duty - self.back * v)
+            asked = on * warm * (self.per_volt * volts * duty - self.back * rate)
             motor = asked / (1 + self.sag * warm * self.per_volt * duty**2)
-            pull = arm[1] * sin(q)
-            bound = self.coulomb + self.by_load * abs(0.5 * (motor + pull))
-            free = v + STEP * (motor - pull - self.viscous * v) / whole
-            v = free - within(free, STEP * bound / whole)
-            q += STEP * v
-            shaft = q + within(shaft - q, self.play / 2)
+            pull = arm[1] * sin(at)
+            bound = h * (self.coulomb + self.by_load * abs(0.5 * (motor + pull))) / whole
+            free = v + h * (motor - pull - self.viscous * rate) / whole
+            return free - (copysign(bound, v) if v else within(free, bound))
+
+        def moved(
+            h: float, q: float, v: float, shaft: float, targets: tuple[float, ...], on: float
+        ) -> tuple[float, ...]:
+            """Gear, velocity and shaft after a step with the targets at its start, middle and end."""
+            rate = after(0.5 * h, v, q, v, shaft, targets[0], on)
+            at = q + 0.25 * h * (v + rate)
+            new = after(h, v, at, rate, at + within(shaft - at, self.play / 2), targets[1], on)
+            if v * new >= 0.0:
+                q += 0.5 * h * (v + new)
+                return q, new, q + within(shaft - q, self.play / 2)
+            part = v / (v - new)  # it stops within the step, and stays or turns back
+            q += 0.5 * part * h * v
+            begin = targets[0] + part * (targets[2] - targets[0])
+            rest = begin, 0.5 * (begin + targets[2]), targets[2]
+            return moved((1 - part) * h, q, 0.0, q + within(shaft - q, self.play / 2), rest, on)
+
+        for k in range(len(middles)):
+            if k % every == 0:
+                seen.append(shaft)
+            q, v, shaft = moved(step, q, v, shaft, (ends[k], middles[k], ends[k + 1]), is_on[k // every])
         return np.array(seen)
+
+    def target(self, told: np.ndarray, t: np.ndarray) -> list[float]:
+        """Target of the motor at times, which follows the delayed commands at its speed."""
+        speeds = self.speed * (1 - self.lapse * (np.diff(told, prepend=told[0]) != 0))
+        starts = [float(told[0])]
+        for command, speed in zip(told.tolist(), speeds.tolist(), strict=True):
+            starts.append(starts[-1] + within(command - starts[-1], ROW * speed))
+        late = t - self.delay
+        row = np.clip(np.floor(late / ROW + 1e-9).astype(int), 0, len(told) - 1)
+        reach = speeds[row] * np.maximum(late - ROW * row, 0.0)
+        begun = np.array(starts)[row]
+        found: list[float] = (begun + np.clip(told[row] - begun, -reach, reach)).tolist()
+        return found
 
 
 def commands(kind: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Commands of a run, and whether the motor is on."""
-    t, on = 0.01 * np.arange(rows), np.ones(rows)
+    t, on = ROW * np.arange(rows), np.ones(rows)
     if kind == "steps":
         return np.where(t < 0.3, 0.0, 1.2 * np.sign(np.sin(3.0 * t - 0.9))), on
     if kind == "drop":
@@ -105,7 +145,7 @@ def planted_run(
     q = servo(told, arm, register, on, temperature)
     noisy = COUNT * np.rint((q + np.random.default_rng(seed).normal(0, NOISE, rows)) / COUNT)
     recording = Recording(
-        t=0.01 * np.arange(rows), q=noisy[:, None], joints=PENDULUM.coordinate_names, source=f"{kind} {register:g}",
+        t=ROW * np.arange(rows), q=noisy[:, None], joints=PENDULUM.coordinate_names, source=f"{kind} {register:g}",
         channels={"command": told[:, None], "volts": np.full((rows, 1), 12.0), "enabled": on[:, None],
                   "temperature": np.full((rows, 1), temperature)},
     )  # fmt: skip

@@ -21,6 +21,7 @@ TURNS = 8  # of the sets of joints that stick and slide: most steps that change 
 PASSES = 50  # of efforts that are not linear in the motion
 SETTLED = 1e-13  # of the largest friction or of velocities: what Gauss-Seidel or a pass may still change
 APART = 1e-9  # of the velocities, from which two passes tell a slope
+SHORTEST = 1e-9  # of a step: its rest after a stop
 NEAR = 2e-3  # rad or m: position error up to which the duty that starts a motor grows
 FARTHEST = 1e6  # rad or m; a robot that is there has run away
 Terms = Callable[[Array, Array], tuple[Array, Array]]  # q, qd -> D, b
@@ -63,6 +64,19 @@ class _Friction:
     slide: NDArray[np.int64]  # 0 stuck, else the sign of the velocity after the step
     f: Array
     dv: Array = field(default_factory=lambda: np.zeros(0))
+
+    def stops(self, A: Array, r: Array, v: Array, bounds: _Bounds, h: float) -> bool:
+        """Whether a single joint stops within the step; then it is solved as if the joint slid on beyond that."""
+        if not (v[0] and v[0] * self.slide[0] <= 0 and (bounds.up[0] > 0 or bounds.down[0] > 0)):
+            return False
+        turned = self.slide.copy()
+        self.slide[:] = np.sign(v)
+        self._attempt(A, r, v, bounds, h)
+        if (v[0] + self.dv[0]) * v[0] < 0:
+            return True
+        self.slide[:] = turned
+        self.step(A, r, v, bounds, h)
+        return False
 
     def step(self, A: Array, r: Array, v: Array, bounds: _Bounds, h: float) -> None:
         """Solve A dv = r + h f for f and dv.
@@ -158,7 +172,11 @@ class PlainLoop:
         self.task, self.terms, self.slopes = task, terms, slopes
         is_euler = task.values.is_euler  # as servo.c has it
         self.mid, self.quarter, self.end = (0.0, 0.0, 1.0) if is_euler else (0.5, 0.25, 0.5)
+        # length of the step, which is that of its rest after a stop, and whether it is such a rest
+        self.h, self.is_rest = task.h, False
         n, p = len(task.q0), len(task.unknowns)
+        self.Sh = np.zeros((1, p))  # of the length of the rest
+        self.solved: tuple[Array, Array] = np.zeros((n, n)), np.zeros(n)  # matrix and right-hand side of the last step
         self.effects = _Effects(effects, task.values.effects, functions)
         self.q, self.v = np.array(task.q0, float), np.array(task.v0, float)
         self.dvp, self.z, self.load = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -198,8 +216,13 @@ class PlainLoop:
         """Positions (rows, n) and their derivatives (rows, n, unknowns)."""
         rows, derivatives = [self.q.copy()], [self.Sq.copy()]
         for k in range(self.task.steps):
-            self._step(k)
+            self.h, self.is_rest = self.task.h, False
+            rest = self._step(k)
             self._move_shafts()
+            if rest > SHORTEST:
+                self.h, self.is_rest = rest * self.h, True
+                self._step(k)
+                self._move_shafts()
             if not np.all(np.abs(self.q) < FARTHEST):
                 raise Diverged
             if (k + 1) % self.task.every == 0:
@@ -207,8 +230,9 @@ class PlainLoop:
                 derivatives.append(self.Sy.copy())
         return np.array(rows), np.array(derivatives)
 
-    def _step(self, k: int) -> None:
-        x, h, s = self.task.values, self.task.h, self.share
+    def _step(self, k: int) -> float:
+        """Take a step; return the part of it that is left after the joint stopped."""
+        x, h, s = self.task.values, self.h, self.share
         u = self.task.command.u[k]
         rate = np.zeros(len(u)) if self.task.command.ud is None else self.task.command.ud[k]
         self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
@@ -237,18 +261,33 @@ class PlainLoop:
         A += S.T @ ((h * self.end * damp + self.quarter * h * h * self.stiff)[:, None] * S)
         self._foresee(held, gd, b)
         A = self._solve(A, r, D, b)
+        can_stop = len(self.v) == 1 and x.share is not None and not x.is_euler
+        is_stopping = can_stop and self.friction.stops(*self.solved, self.v, self.bounds, h)
         dv = self.friction.dv
         a, slope = dv / h, self.v + self.mid * dv
         tau = held - gp * self.quarter * h * dv - gd * slope
+        if self.task.unknowns and is_stopping:
+            kept = self.Sq, self.Sv
         if self.task.unknowns:
             self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), (D, b))
         if self.ring:
             self.past[k % self.ring] = tau
         self.load = b + self.effects.inertia * a + D @ a
         self.z = self.z + np.where(sat, 0.0, h * (u - (self.qm + self.quarter * h * dv)[self.seen]))
+        if is_stopping:
+            return self._stopped(dv, *(kept if self.task.unknowns else (self.Sq, self.Sv)))
         self.q = self.q + h * (self.v + self.end * dv)
         self.v = np.where(self.friction.slide, self.v + dv, 0.0)
-        self.dvp = dv
+        self.dvp = a * self.task.h if self.is_rest else dv
+        return 0.0
+
+    def _stopped(self, dv: Array, Sq: Array, Sv: Array) -> float:
+        """Move to where the joint stops; Sq, Sv: derivatives before the step."""
+        v, h, part = self.v, self.h, float(-self.v[0] / dv[0])
+        to_stop = h * (v * self.Sd / dv - Sv) / dv
+        self.Sq, self.Sv, self.Sd, self.Sh = Sq + 0.5 * (part * h * Sv + v * to_stop), 0 * Sv, 0 * Sv, -to_stop
+        self.q, self.v, self.dvp = self.q + 0.5 * part * h * v, 0 * v, 0 * v
+        return 1 - part
 
     def _see(self) -> Array:
         """Position that each law reads, as foreseen for the midpoint: behind play that of the shaft."""
@@ -326,7 +365,7 @@ class PlainLoop:
 
     def _solve(self, A: Array, r: Array, D: Array, b: Array) -> Array:
         """Solve the linear system of one implicit step; A includes derivatives of the effects at the step's end."""
-        e, h = self.effects, self.task.h
+        e, h = self.effects, self.h
         reads_load = bool(e.of.read_load.any()) and self.task.values.share is None
         x, last = np.zeros_like(self.v), (np.zeros_like(self.v), np.zeros_like(self.v))
         for tried in range(PASSES + 1):
@@ -340,7 +379,8 @@ class PlainLoop:
             whole, last = A + np.diag(e.inertia + h * steep), (x, e.effort)
             by_up, by_down = e.by_up * reads_load, e.by_down * reads_load
             self.bounds = _Bounds(e.up, e.down, by_up, by_down, self.load, D + np.diag(e.inertia), b)
-            self.friction.step(whole, r - h * (e.effort - steep * x), self.v, self.bounds, h)
+            self.solved = whole, r - h * (e.effort - steep * x)
+            self.friction.step(*self.solved, self.v, self.bounds, h)
             moved, x = np.abs(self.friction.dv - x).max(), self.friction.dv
             if reads_load:
                 self.load = b + self.bounds.M @ x / h
@@ -360,11 +400,11 @@ class PlainLoop:
 
     def _middle(self, dv: Array) -> tuple[Array, Array]:
         """Position and velocity at which smooth effects are evaluated in a step."""
-        return self.qm + self.quarter * self.task.h * dv, self.v + self.end * dv
+        return self.qm + self.quarter * self.h * dv, self.v + self.end * dv
 
     def _steep(self) -> Array:
         """Derivatives of smooth efforts with respect to the change of velocity in the step."""
-        return np.asarray(self.end * self.effects.by_qd + self.quarter * self.task.h * self.effects.by_q)
+        return np.asarray(self.end * self.effects.by_qd + self.quarter * self.h * self.effects.by_q)
 
     def _old(self, kept: Array, k: int) -> Array:
         """Delayed effort that acts now, or its derivatives."""
@@ -378,7 +418,7 @@ class PlainLoop:
         self, k: int, A: Array, motion: tuple[Array, ...], law: tuple[Array, ...], rigid: tuple[Array, Array]
     ) -> None:
         """Propagate the sensitivities through the step; rigid: mass matrix and bias of the links."""
-        x, h, s = self.task.values, self.task.h, self.share
+        x, h, s = self.task.values, self.h, self.share
         vm, a, slope, tau = motion
         sat, gp, gd = law
         turned = self.quarter * h * self.friction.dv
@@ -418,6 +458,7 @@ class PlainLoop:
             elif kind in ("kp", "ki", "kd", *OF_TARGET, "start", "warm", "sag"):
                 effort[place, c] = self._by_gain(k, kind, place, (damped, tau), law, float(turned[place]))
                 R[place, c] += h * s * effort[place, c]
+        R += self._by_length(A, a, gp, gd)
         stuck, free = slide == 0, slide != 0
         R[stuck] = -self.Sv[stuck]
         if free.any():
@@ -436,8 +477,23 @@ class PlainLoop:
         for c, (kind, _) in enumerate(self.task.unknowns):
             if kind == "delay" and not self.ring:
                 self.Sz[:, c] += opened[:, 0] * self.task.command.u_d[k]
-        self.Sq = self.Sq + h * (self.Sv + self.end * R)
-        self.Sv, self.Sd = self.Sv + R, R
+        self.Sq = self.Sq + h * (self.Sv + self.end * R) + self._by_moving(dv)
+        self.Sv, self.Sd = self.Sv + R, self._foreseen(R, a)
+
+    def _by_length(self, A: Array, a: Array, gp: Array, gd: Array) -> Array | float:
+        """Derivatives of the rest of a step, solved for the change of velocity, by its length."""
+        if not self.is_rest:
+            return 0.0
+        by_h = self.mid * (gd + self.effects.by_qd) + 2 * self.quarter * self.h * (gp + self.effects.by_q)
+        return np.asarray(a * (A[0] - self.h * by_h) * self.Sh)
+
+    def _by_moving(self, dv: Array) -> Array | float:
+        """Derivatives of a joint's way in the rest of a step by its length."""
+        return self.Sh * self.end * dv if self.is_rest else 0.0
+
+    def _foreseen(self, R: Array, a: Array) -> Array:
+        """Derivatives of the change of velocity that the next step foresees: that of a whole step."""
+        return (R - a * self.Sh) * (self.task.h / self.h) if self.is_rest else R
 
     def _gear(self, motor: Array, links: Array) -> tuple[Array, Array, Array]:
         """Load of gears between these efforts, its derivative by the plain load, and by the curve."""
@@ -511,7 +567,7 @@ class PlainLoop:
         """
         S, springs, dv = self.pairs, self.task.values.springs, self.friction.dv
         found = -S.T @ (self.stiff[:, None] * (S @ T1) + springs.damping[:, None] * (S @ self.Sv))
-        wound = S @ (self.qm + self.quarter * self.task.h * dv) - springs.rest
+        wound = S @ (self.qm + self.quarter * self.h * dv) - springs.rest
         own = {"cj": self.stiff**2 * wound, "dj": -(S @ (self.v + self.end * dv)), "rj": self.stiff}
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind in own:
@@ -525,7 +581,7 @@ class PlainLoop:
 
         motion: velocities and efforts.  turned: change of the joint's position beyond its midpoint.
         """
-        x, h, command = self.task.values, self.task.h, self.task.command
+        x, h, command = self.task.values, self.h, self.task.command
         sat = law[0][j]
         foreseen = command.u[k, j] - self.seen_at[j]
         error = foreseen - (0.0 if self.is_far[j] or self.stays[j] else turned)

@@ -16,7 +16,9 @@
    divides efforts by 1 + sag kp duty^2.  Friction reads the load of the gear, share of the
    motor's effort and the rest of what the links ask for, bent by curve times its square; load and velocity are those
    foreseen for the middle of the step, which keeps it of second order.  With play, the law reads a shaft that the gear
-   moves at either end of the play and that stays where it is in between: that place is its memory.
+   moves at either end of the play and that stays where it is in between: that place is its memory.  Where such a joint,
+   alone in its group, stops within a step, the rest of the step is one of its own: to stand until the next step and turn
+   back only then would be an error of first order.
    Elsewhere friction reads the load of the step itself, b + (D + J) dv / h, so that bounds and motion are solved for
    together: with the load of the step before they would be of first order, and swing from step to step.
    The robot's own terms come from two functions that are generated for it. */
@@ -72,6 +74,7 @@ typedef struct {
 #define PASSES 50      /* of efforts that are not linear in the motion */
 #define SETTLED 1e-13  /* of the velocities: what a pass may still change */
 #define APART 1e-9     /* of the velocities, from which two passes tell a slope */
+#define SHORTEST 1e-9  /* of a step: its rest after a stop */
 #define WIDE 8
 #define FADED 1e-9     /* of what they began with: derivatives by the start of a motion that has forgotten it */
 #define SAME 1e-9      /* s between times that are the same */
@@ -342,7 +345,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     int others = 0; /* the first column that is none of the links */
     while (others < starts && o->kind[others] == LINK)
         others++;
-    const double h = o->h;
+    const double whole_h = o->h;
+    double h = whole_h;
+    int is_stopping = 0, is_rest = 0; /* the joint stops within the step; this is the rest of such a step */
     /* parts of the step at which things are taken: the midpoint rule, or MuJoCo's Euler, where only passive damping is
        implicit and the new velocity moves the joint */
     const int is_euler = o->is_euler;
@@ -372,7 +377,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         shown[i - starts] = i;
     const size_t block = (size_t)n * (size_t)(p ? p : 1);
     const int ring = o->ring;
-    double *room = calloc(is_carried ? (11 + (size_t)ring) * block : 1, sizeof(double));
+    double *room = calloc(is_carried ? (12 + (size_t)ring) * block : 1, sizeof(double));
     double *Y = calloc((size_t)n * (size_t)(o->links ? o->links : 1), sizeof(double));
     double *past = calloc((size_t)(ring ? ring : 1) * n, sizeof(double));
     double *shapes = calloc((size_t)(o->effects ? o->effects : 1), sizeof(double));
@@ -381,7 +386,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         return 3;
     }
     double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block, *Sy = Sl + block;
-    double *Te = Sy + block, *R = Te + block, *T1 = R + block, *T2 = T1 + block, *Sm = T2 + block, *St = Sm + block;
+    double *Te = Sy + block, *R = Te + block, *T1 = R + block, *T2 = T1 + block, *Sm = T2 + block, *Sh = Sm + block;
+    double *St = Sh + block; /* Sh: of the length of the rest of a step */
     const int whole = (int)floor(o->delay_steps);
     const double late = o->delay_steps - whole, s = !ring ? 1 : whole ? 0 : 1 - late;
     int code = 0, delay_column = -1;
@@ -423,7 +429,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double *out3[] = {effort, smooth_q, smooth_qd, rotor, F.up, F.down, F.by_up, F.by_down}, *out4[] = {rub_q, rub_qd, rub_load, shapes};
     int until = o->every, row = 0;
     for (int k = 0;; k++, until--) {
-        if (k == 0 || until == 0) {
+        if (!is_rest && (k == 0 || until == 0)) {
             memcpy(o->q_out + (size_t)row * n, o->play ? y : q, n * sizeof(double));
             for (int j = 0; is_carried && j < n; j++) {
                 double *to = o->S_out + ((size_t)row * n + j) * columns;
@@ -567,11 +573,19 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             o->fail_at = k;
             break;
         }
+        if (n == 1 && o->share && !is_euler && v[0] != 0 && v[0] * c->slide[0] <= 0 && can_rub(&F, 0)) {
+            const int turned = c->slide[0];
+            c->slide[0] = v[0] > 0 ? 1 : -1;
+            is_stopping = attempt(c, n, h, r, v, &F) != 2 && (v[0] + c->dv[0]) * c->slide[0] < 0;
+            if (!is_stopping)
+                c->slide[0] = turned, contact(c, n, h, r, v, &F);
+        }
         for (int j = 0; j < n; j++) {
             a[j] = c->dv[j] / h;
             slope[j] = v[j] + mid * c->dv[j]; /* velocity that the loop damps */
             tau[j] = held[j] - gp[j] * quarter * h * c->dv[j] - gd[j] * slope[j];
         }
+        const double part = is_stopping ? -v[0] / c->dv[0] : 1; /* of the step until the joint stops */
         if (is_carried) {
             for (int j = 0; j < n; j++) {
                 q_at[j] = qm[j] + quarter * h * c->dv[j], v_at[j] = v[j] + end * c->dv[j];
@@ -752,6 +766,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     d = sat[j] && !o->is_voltage ? 0 : s * warmth[j] * (on ? on[j] : 1) * (rate - (seen == j ? slope[j] : vm[seen]));
                 R[(size_t)j * p + k2] += h * d;
             }
+            if (is_rest) { /* whose length changes, too */
+                const double by_h = mid * (gd[0] + smooth_qd[0]) + 2 * quarter * h * (gp[0] + smooth_q[0]);
+                axpy(w, a[0] * (c->A[0] - h * by_h), Sh, R);
+            }
             for (int j = 0; j < n; j++)
                 if (!c->slide[j])
                     for (int i = 0; i < w; i++)
@@ -793,10 +811,19 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 const double *restrict change = R + at;
                 for (int i = 0; o->ki[j] != 0 && i < w; i++) /* nothing else reads it */
                     Sz[at + i] -= open * (T1[seen + i] + quarter * h * R[seen + i]);
-                for (int i = 0; i < w; i++) {
+                for (int i = 0; is_stopping && i < w; i++) {
+                    const double to_stop = h * (v[0] * change[i] / c->dv[0] - own_v[i]) / c->dv[0];
+                    own_q[i] += 0.5 * (part * h * own_v[i] + v[0] * to_stop);
+                    own_v[i] = own_d[i] = 0, Sh[i] = -to_stop;
+                }
+                for (int i = 0; !is_stopping && i < w; i++) {
                     own_q[i] += h * (own_v[i] + end * change[i]);
                     own_v[i] += change[i];
                     own_d[i] = change[i];
+                }
+                for (int i = 0; is_rest && i < w; i++) { /* the next step foresees a change of velocity of a whole one */
+                    own_q[i] += Sh[i] * end * c->dv[0];
+                    own_d[i] = (change[i] - a[0] * Sh[i]) * (whole_h / h);
                 }
                 if (delay_column >= 0 && !ring)
                     Sz[at + delay_column] += open * o->u_d[(size_t)k * n + j];
@@ -810,9 +837,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 load[j] += D[j * n + i] * a[i];
             if (!sat[j])
                 z[j] += h * (u[j] - qm[o->sees[j]] - quarter * h * c->dv[o->sees[j]]);
-            q[j] += h * (v[j] + end * c->dv[j]);
-            v[j] = c->slide[j] ? v[j] + c->dv[j] : 0;
-            dvp[j] = c->dv[j];
+            q[j] += is_stopping ? 0.5 * part * h * v[j] : h * (v[j] + end * c->dv[j]);
+            v[j] = c->slide[j] && !is_stopping ? v[j] + c->dv[j] : 0;
+            dvp[j] = is_stopping ? 0 : is_rest ? a[j] * whole_h : c->dv[j];
             const double half = o->play ? 0.5 * o->play[j] : 0, at_end = q[j] - half > y[j] ? 1 : q[j] + half < y[j] ? -1 : 0;
             if (at_end != 0) {
                 y[j] = q[j] - at_end * half;
@@ -826,6 +853,10 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         }
         if (code)
             break;
+        is_rest = is_stopping && part < 1 - SHORTEST, is_stopping = 0;
+        h = is_rest ? (1 - part) * h : whole_h;
+        if (is_rest)
+            k--, until++;
     }
     free(c), free(room), free(Y), free(past), free(shapes);
     return code;

@@ -65,13 +65,14 @@ class _Rolled:
     rms: Array
     motions: list[Simulated] = field(repr=False)
     steep: list[Simulated] = field(repr=False)  # the motions with derivatives, of longer steps
+    off: Array  # residuals of prior knowledge, weighted
     slopes: list[list[GroupSlopes]] = field(default_factory=list)  # of each log
     R: Array | None = None  # triangle of all unknowns
     independent: list[int] | None = None  # unknowns whose columns of it are linearly independent
 
     @property
     def cost(self) -> float:
-        return float(2 * np.mean(np.log(self.rms)))
+        return float(2 * np.mean(np.log(self.rms)) + np.sum(self.off**2) / sum(e.size for e in self.rest))
 
 
 def output_error(
@@ -135,6 +136,7 @@ class _OutputError:
         self.most, self.close, self.fall, self.slope_step = ITERATIONS, SMALL_MOVE, SMALL_FALL, SLOPE_STEP
         self.is_robust = model.command.loss == "huber"
         self.widths: Array | None = None  # residuals beyond these count less
+        self.memory = 1.0  # rows that count as one beside prior knowledge
 
     def run(
         self, steps: tuple[int, ...], start: Array | None, *, is_fixed: bool, iterate: bool, deviations: bool
@@ -186,7 +188,8 @@ class _OutputError:
     def _shifted(self, point: _Rolled, finer: _Rolled) -> Array:
         """Distance by which the residuals of finer steps, and nothing else, move the values of a point."""
         rest = [b - a for a, b in zip(point.rest, finer.rest, strict=True)]
-        only = replace(point, theta=np.zeros(self.total), rest=rest, R=None, independent=None)
+        still, nothing = np.zeros(self.total), np.zeros(len(point.off))
+        only = replace(point, theta=still, rest=rest, off=nothing, R=None, independent=None)
         R, kept = self._triangle(only), self._independent(only)
         found = np.zeros(self.total)
         found[kept] = np.abs(np.linalg.lstsq(R[:, kept], R[:, -1], rcond=None)[0])
@@ -217,7 +220,8 @@ class _OutputError:
         rows = np.maximum(sum(counts.sum(axis=0) for counts in self.counted), 1)
         rms = np.sqrt(np.maximum(sum(np.sum(e**2, axis=0) for e in rest) / rows, 1e-24))
         slopes_of = [[part.weighted(own) for part in m.slopes] for m, own in zip(steep, shares, strict=True)]
-        return _Rolled(theta, rest, rms, motions, steep, slopes_of) if np.isfinite(rms).all() else None
+        off = self._off(theta)
+        return _Rolled(theta, rest, rms, motions, steep, off, slopes_of) if np.isfinite(rms).all() else None
 
     def _coarse(self, steps: Sequence[int]) -> tuple[int, ...]:
         """Steps of derivatives: those of a step of Gauss and Newton need not be as exact as its residuals."""
@@ -326,14 +330,43 @@ class _OutputError:
                     wide = np.zeros((len(R), self.total + 1))
                     wide[:, [*places, self.total]] = R
                     parts.append(wide)
-            point.R = triangle(np.concatenate(parts))
+            point.R = triangle(np.concatenate([*parts, self._prior(point)]))
         return point.R
+
+    def _prior(self, point: _Rolled) -> Array:
+        """Weighted equations of prior knowledge, the right-hand side last."""
+        found = np.zeros((len(self.model.known), self.total + 1))
+        for row, off, (k, _, deviation) in zip(found, point.off, self.model.known, strict=True):
+            row[k], row[-1] = np.sqrt(self.memory) / deviation, off + np.sqrt(self.memory) * point.theta[k] / deviation
+        return found
+
+    def _off(self, theta: Array) -> Array:
+        """Weighted residuals of prior knowledge: it counts as much more as residuals are remembered."""
+        return np.array([np.sqrt(self.memory) * (mean - theta[k]) / dev for k, mean, dev in self.model.known])
 
     def _independent(self, point: _Rolled) -> list[int]:
         """Unknowns that the motion of a point distinguishes from those before them; steps that fail ask again."""
         if point.independent is None:
-            point.independent = independent_columns(self._triangle(point)[:-1, :-1], TOGETHER)
+            standing = self._standing(point)
+            moving = [k for k in range(self.total) if k not in standing]
+            found = independent_columns(self._triangle(point)[:-1, :-1][:, moving], TOGETHER)
+            point.independent = [moving[k] for k in found]
         return point.independent
+
+    def _standing(self, point: _Rolled) -> set[int]:
+        """Starting velocities that are none: of joints at rest in the first rows, which friction holds.
+
+        They would stop within the first step, whatever its length: an unknown that fits the first row's noise.
+        """
+        n = self.model.layout.size
+        found: set[int] = set()
+        if n != point.motions[0].q.shape[1]:  # motors behind springs may move while the links stand
+            return found
+        for own, motion in zip(self.starts, point.motions, strict=True):
+            places = np.array(own[n:])
+            is_held = (point.theta[places] == 0) & (motion.q[1] == motion.q[0])
+            found |= set(places[is_held].tolist())
+        return found
 
     def _whole(self, point: _Rolled) -> Observation:
         """Gauss-Newton step at a point as an ordinary linear problem: rows S with right-hand side e + S theta."""
@@ -380,6 +413,10 @@ class _OutputError:
         is_likely = True  # that the next step is better: then its derivatives, which cost most, are wanted, too
         has_failed = False  # the step before, from the same point
         self.settlings += 1
+        if self.model.known:
+            count = sum(e.size for e in point.rest)
+            self.memory = max(1.0, LASTS * count / float(_rows_apart(point.rest).sum()))
+            point = replace(point, off=self._off(point.theta), R=None, independent=None)
         for k in range(most):
             self.iterations += 1
             theta, deviation = self._proposed(point, damping)
@@ -428,31 +465,37 @@ class _OutputError:
         known[kept] = 0.0
         part = whole.reduced(kept, known)
         own = point.theta[kept]
-        R = part.triangle(point.rms)
-        used = np.sum((part.totals[:, :, :-1] / point.rms[:, None, None] @ inverse(R[:-1, :-1])) ** 2, axis=(1, 2))
+        prior = self._prior(point)[:, [*kept, -1]]
+        R = triangle(np.concatenate([part.triangle(point.rms), prior]))[:-1, :-1]
+        used = np.sum((part.totals[:, :, :-1] / point.rms[:, None, None] @ inverse(R)) ** 2, axis=(1, 2))
         sigma = point.rms * np.sqrt(part.samples / np.maximum(part.samples - used, 1.0))
         hidden = self._hidden(kept, point)
         notes = [_bound_note(self.model, k, self.lower[k]) for k in at_bound]
         notes += contact_notes(self.logs, [~counts for counts in self.counted])
         return LoopFit(
             self.model, point.theta[:p], sigma, part, tuple(kept), hidden, steps, self.iterations,
-            self._spread(part, own, sigma, point.rest) if deviations else None, (*self.notes, *notes),
-            tuple(~counts for counts in self.counted),
+            self._spread(part, own, sigma, point.rest, prior) if deviations else None, (*self.notes, *notes),
+            tuple(~counts for counts in self.counted), self.memory,
         )  # fmt: skip
 
-    def _spread(self, part: Observation, own: Array, sigma: Array, rest: Sequence[Array]) -> Spread:
+    def _spread(self, part: Observation, own: Array, sigma: Array, rest: Sequence[Array], prior: Array) -> Spread:
         """Standard deviations: from the spectra of a few logs; of many logs from their scores, each about the others.
 
         Many short runs stand, slide and fall: their residuals have no common spectrum.
         """
         shown = sum(name in self.model.names for name in part.names)  # not those of initial states
-        is_many = len(self.logs) > STRETCHES
-        found = left_out_spread(part, sigma) if is_many else spread(part, own, sigma, values=shown)
         steep = 1.0
         if self.widths is not None:  # Huber's loss bends less than the squares that Gauss-Newton puts in its place
             far = np.abs(np.concatenate(rest)) / self.widths
             steep = float(np.mean(np.where(far > 1, 1 / np.maximum(far, 1), 1.0) ** 2) / np.mean(far <= 1))
-        return _not_narrower(replace(found, inflation=steep * found.inflation))
+        prior = np.sqrt(steep) * prior  # which bends as much as its squares
+        if len(self.logs) > STRETCHES:
+            found = left_out_spread(part, sigma, prior)
+        else:
+            found = spread(part, own, sigma, prior[:, :-1] if len(prior) else None, shown)
+        by_prior = np.sum((found.white @ prior[:, : len(found.white)].T) ** 2, axis=1) / np.diag(found.white)
+        variance = (steep * found.inflation) ** 2 - (steep**2 - steep * self.memory) * by_prior
+        return _not_narrower(replace(found, inflation=np.sqrt(variance)))
 
     def _inflation(self, point: _Rolled) -> Array:
         """Ratio of standard deviations to those for white residuals, by joint groups; 1 for initial states."""

@@ -14,6 +14,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.evidence.intervals import Spread
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
+from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
 EARLY = (
@@ -29,7 +30,8 @@ class LoopFit:
     part: the linear problem of the last iteration, for the identifiable unknowns; kept: their indices, where
     those beyond the model's unknowns are initial states.  hidden: unidentifiable unknowns, with a message each.
     sigma: noise of the positions [rad or m].  steps: simulation steps between rows of each log.  pushed: mask of
-    each log (N, n) of positions excluded because of external contact.
+    each log (N, n) of positions excluded because of external contact.  memory: rows that count as one beside prior
+    knowledge.
     """
 
     model: ServoModel
@@ -43,12 +45,26 @@ class LoopFit:
     widths: Spread | None
     notes: tuple[str, ...] = ()
     pushed: tuple[Mask, ...] = field(default=(), repr=False)
+    memory: float = 1.0
+
+    @property
+    def prior(self) -> Array:
+        """Weighted equations of prior knowledge of the identifiable unknowns, the right-hand side last."""
+        found = np.zeros((len(self.model.known), len(self.kept) + 1))
+        for row, (k, mean, deviation) in zip(found, self.model.known, strict=True):
+            if k in self.kept:
+                row[self.kept.index(k)], row[-1] = np.sqrt(self.memory) * np.array([1.0, mean]) / deviation
+        return found
+
+    @property
+    def R(self) -> Array:
+        """Triangle of the weighted linear problem with the prior knowledge, for white residuals."""
+        return triangle(np.concatenate([self.part.triangle(self.sigma), self.prior]))
 
     @property
     def covariance(self) -> Array:
         """Covariance of all unknowns under correlated residuals; zero for unidentifiable ones."""
-        R = self.part.triangle(self.sigma)
-        inv = inverse(R[:-1, :-1])
+        inv = inverse(self.R[:-1, :-1])
         own = inv @ inv.T if self.widths is None else self.widths.joint
         size = max((self.model.count, *(k + 1 for k in self.kept)))
         full, places = np.zeros((size, size)), self.kept[: len(own)]

@@ -322,6 +322,7 @@ def _measured(whole: Recording, layout: SprungLayout) -> Array:
 def start_of(q: Array, period: float, layout: SprungLayout | None = None) -> tuple[Array, Array]:
     """Initial position and velocity from a parabola through the first rows; zero velocity if probably at rest.
 
+    A joint that begins to move within these rows bends the parabola: its first half of them tells no such velocity.
     layout: of elastic joints, whose unmeasured coordinates are initialised with the other side of their spring.
     """
     rows = min(START_ROWS, len(q))
@@ -330,7 +331,12 @@ def start_of(q: Array, period: float, layout: SprungLayout | None = None) -> tup
     found, *_ = np.linalg.lstsq(A, q[:rows], rcond=None)
     noise = np.sqrt(np.sum((q[:rows] - A @ found) ** 2, axis=0) / max(rows - 3, 1))
     deviation = noise * np.sqrt(np.linalg.inv(A.T @ A)[1, 1])
+    half = rows // 2
+    spread = t[:half] - t[:half].mean()
+    early = spread @ q[:half] / np.sum(spread**2)
+    begins = early * np.sign(found[1]) <= REST * noise / np.sqrt(np.sum(spread**2))
     is_still = np.abs(found[1]) <= REST * deviation + 1e-12
-    q0, v0 = np.where(is_still, q[:rows].mean(axis=0), found[0]), np.where(is_still, 0.0, found[1])
+    place = np.where(is_still, q[:rows].mean(axis=0), np.where(begins, q[:half].mean(axis=0), found[0]))
+    q0, v0 = place, np.where(is_still | begins, 0.0, found[1])
     own = slice(None) if layout is None else list(layout.shown_by)
     return q0[own], v0[own]

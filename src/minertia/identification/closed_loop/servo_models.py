@@ -29,7 +29,7 @@ STEP = 5e-3  # s, of simulations; the last fit halves it while that changes the 
 IRREGULAR = 0.1  # of a step by which it may be longer
 SOME = 5  # iterations of a fit that is compared
 COMPARED = 1e-3  # of its sum of squares that its last iteration may save: models differ by far more
-FINISHED = 1e-4  # the same of the last fit: a tenth of a deviation of a dozen values, by a thousand independent rows
+FINISHED = 1e-5  # the same of the last fit: a tenth of a deviation of a dozen values, by ten thousand independent rows
 WARMER = 3.0  # K between runs from which a motor's temperature shows: sensors read whole degrees
 EVERY = 3  # runs of which one counts in the first iterations
 FIRST_STEPS = 10  # iterations from each of several starts, of which the first may all be too long
@@ -201,9 +201,10 @@ def left_out_values(runs: ServoRuns, fit: LoopFit) -> Iterator[tuple[int, Array]
     These fits are one damped Gauss-Newton step away from that of all runs.
     """
     model, parts = fit.model, _triangles(fit)
-    own = [k for k in fit.kept if k < model.count]
+    places = [place for place, k in enumerate(fit.kept) if k < model.count]
+    own, prior = [fit.kept[place] for place in places], fit.sigma[0] * fit.prior[:, [*places, -1]]
     for fold in runs.folds:
-        R = triangle(np.concatenate([R for k, R in enumerate(parts) if k not in fold]))
+        R = triangle(np.concatenate([*(R for k, R in enumerate(parts) if k not in fold), prior]))
         theta, held = fit.theta.copy(), np.sqrt(DAMPING) * np.linalg.norm(R[:-1, :-1], axis=0)
         A = np.concatenate([R[:-1, :-1], np.diag(held)])
         r = np.concatenate([R[:-1, -1], held * theta[own]])
@@ -241,4 +242,4 @@ def finished(runs: ServoRuns, found: ServoFit, tell: Tell) -> LoopFit:
     """Last fit of a chosen model, with steps of the simulation that no longer matter, from its optimum."""
     tell(f"fitting {found.name} with finer steps")
     model, steps = found.fit.model, steps_of(runs.logs, STEP)
-    return output_error(model, runs.logs, found.fit.theta, steps=steps, halve=True, most=SOME, fall=FINISHED)
+    return output_error(model, runs.logs, found.fit.theta, steps=steps, halve=True, fall=FINISHED)

@@ -50,7 +50,6 @@ from minertia.robot.robot import Note
 
 STATED = 0.05  # part of the voltage by which a stated one may differ from the logged one
 PLAIN = next(iter(MODELS))
-TOO_NARROW = "the 95 % intervals are somewhat narrow: they held 93 % of the true values of fourteen simulated servos"
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ def _notes(runs: Sequence[Run], logs: Sequence[LoopLog], predicted: Sequence[Pre
 def _choice(compared: Sequence[ServoFit], best: ServoFit) -> list[str]:
     """Messages on the choice of the model, and on the speed of the target."""
     told = ", ".join(f"{fit.name} {1e3 * np.mean(fit.left_out):.3g}" for fit in compared)
-    found = [f"mean error of runs left out, by load and by gain [mrad]: {told}; {best.name} was chosen", TOO_NARROW]
+    found = [f"mean error of runs left out, by load and by gain [mrad]: {told}; {best.name} was chosen"]
     if "SPEED1" in best.values:
         found.append(f"the target follows the command at {best.values['SPEED1']:.3g} rad/s at most")
     return found

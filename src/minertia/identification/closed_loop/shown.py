@@ -91,9 +91,10 @@ class _Folds:
         for block in fit.part.stream():
             rows[block.log].append(np.concatenate([block.Y, block.tau[:, :, None]], axis=2))
         self.rows = [np.concatenate(blocks) for blocks in rows]
-        self.others = without_each(self._pieces(fit.sigma))
+        others = without_each(self._pieces(fit.sigma))
+        self.others = [triangle(np.concatenate([R, fit.prior])) for R in others] if len(fit.prior) else others
         self.theta = list(self._values(fit, places))
-        white = _white(fit.part.triangle(fit.sigma), self.columns)
+        white = _white(fit.R, self.columns)
         self.wider = np.sqrt(np.diag(self.whole) / np.maximum(np.diag(white), 1e-300))
 
     def _pieces(self, sigma: Array) -> list[Array]:
@@ -106,7 +107,7 @@ class _Folds:
         return found
 
     def _values(self, fit: LoopFit, places: Sequence[int]) -> Iterator[Array]:
-        before = solution(fit.part.triangle(fit.sigma))
+        before = solution(fit.R)
         nothing = np.zeros((0, fit.part.count))
         for R in self.others:
             theta = fit.theta.copy()

@@ -114,7 +114,7 @@ def fitted(made: ChosenCommands, logs: list[LoopLog], method: str, tell: Tell) -
 def servo_estimate(made: Callable[..., E], fit: LoopFit, campaign: Campaign, method: str, **further: Any) -> E:
     """Estimate of a fit; made: its class, with its further fields."""
     own = [k for k in fit.kept if k < fit.model.count]
-    R = fit.part.triangle(fit.sigma)[:-1, :-1]
+    R = fit.R[:-1, :-1]
     A = R[:, : len(own)]
     scaled = A / np.linalg.norm(A, axis=0)
     white = inverse(R)

@@ -177,28 +177,38 @@ def residue_of(
         )
 
 
-def left_out_spread(problem: Observation, sigma: Array) -> Spread:
+def left_out_spread(problem: Observation, sigma: Array, prior: Array | None = None) -> Spread:
     """Standard deviations from the scores of groups of blocks of the logs, each about a fit that leaves it out.
 
     For equations whose noise has no stationary spectrum: rows that combine the efforts differently at each
     sample.  The covariance is unbiased under white noise (Bell and McCaffrey 2002), where a jackknife, which
     scales scores once more, is too wide with few equations per value; so are its degrees of freedom.  Fewer
     groups than values leave the joint covariance singular: it is the posterior mean under a Wishart prior with the
-    correlations of white noise and as many degrees of freedom as values.
+    correlations of white noise and as many degrees of freedom as values.  prior: equations of deviation 1 that are
+    known beside those of the logs, the right-hand side last; their errors are independent.
     """
     with one_thread():
         rows = problem.blocks / np.asarray(sigma)[:, None, None]
         rows = rows.reshape(len(rows), -1, rows.shape[-1])
-        size = np.maximum(np.linalg.norm(rows, axis=(0, 1)), 1e-300)
+        known = np.zeros((0, rows.shape[-1])) if prior is None else prior
+        size = np.hypot(np.linalg.norm(rows, axis=(0, 1)), np.linalg.norm(known, axis=0))
+        size = np.maximum(size, 1e-300)
         each = (rows / size).transpose(0, 2, 1) @ (rows / size)
         groups = np.array([own.sum(axis=0) for own in np.array_split(each, min(len(each), GROUPS))])
-        L = _root_of_inverse(groups[:, :-1, :-1].sum(axis=0))
-        scores, freedom = _group_scores(groups, L)
+        own = (known / size).T @ (known / size)
+        whole = groups[:, :-1, :-1].sum(axis=0)
+        L = _root_of_inverse(whole + own[:-1, :-1])
+        scores, freedom = _group_scores(groups, L, own[:-1, -1])
         white, apart, K, p = L @ L.T, size[-1] * scores, len(groups), len(L)
         covariance = apart.T @ apart
-        wider = np.sqrt(np.maximum(np.diag(covariance), 1e-300) / np.diag(white))
-        covariance = (p * np.outer(wider, wider) * white + (K - 1) * covariance) / (p + K - 1)
-    inflation = wider * student.ppf(0.5 + LEVEL / 2, freedom) / NORMAL
+        by_noise, by_prior = white, np.zeros_like(white)
+        if len(known):
+            by_noise, by_prior = white @ whole @ white, white @ own[:-1, :-1] @ white
+        noise = np.maximum(np.diag(by_noise), UNSEEN**2 * np.diag(white))
+        wider = np.sqrt(np.maximum(np.diag(covariance), 1e-300) / noise)
+        covariance = (p * np.outer(wider, wider) * by_noise + (K - 1) * covariance) / (p + K - 1) + by_prior
+        wider = wider * student.ppf(0.5 + LEVEL / 2, freedom) / NORMAL
+    inflation = np.sqrt((wider**2 * noise + np.diag(by_prior)) / np.diag(white))
     back = np.outer(1 / size[:-1], 1 / size[:-1])
     length = max(1, problem.samples // K)
     return Spread(inflation, freedom, length, K, covariance * back, white * back)
@@ -210,12 +220,13 @@ def _root_of_inverse(G: Array) -> Array:
     return np.asarray(vectors / np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1])))
 
 
-def _group_scores(groups: Array, L: Array) -> tuple[Array, Array]:
+def _group_scores(groups: Array, L: Array, known: Array) -> tuple[Array, Array]:
     """Change of the values due to the noise of each group (groups, values), and degrees of freedom of its squares.
 
-    groups: products (groups, values + 1, values + 1) of the weighted rows of each group.  L L': inverse of their sum.
+    groups: products (groups, values + 1, values + 1) of the weighted rows of each group.  L L': inverse of their sum
+    and of a prior's products; known: those of its rows and its right-hand side.
     """
-    beta = L @ (L.T @ groups[:, :-1, -1].sum(axis=0))
+    beta = L @ (L.T @ (groups[:, :-1, -1].sum(axis=0) + known))
     shares, V = np.linalg.eigh(L.T @ groups[:, :-1, :-1] @ L)
     shares = np.clip(shares, 0.0, LARGEST_SHARE)[:, None, :]
     turned = L @ V
