@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOSTLY = 0.5  # share of the prior from which a value is said to come from it
 MOST_ROWS = 20
+MOST_LINKS = 8  # with other masses that a message lists
 FEWEST_FOR_SCATTER = 2  # samples of which quantiles say more than the sample
 FAR = 2.0  # deviations (rms) from which prior or fit is said to contradict
 
@@ -81,6 +83,8 @@ def _say(found: Samples) -> None:
             f"the logs contradict the prior: links are {prior['distance']:.2g} of its deviations away (rms); give a "
             "larger --prior"
         )
+    if found.far_masses:
+        say(_far_masses(found.far_masses))
     if prior["missed"] > FAR:
         say(
             f"the most probable robot misses the identified values by {prior['missed']:.2g} of their standard "
@@ -103,6 +107,16 @@ def _say(found: Samples) -> None:
     by_prior = sum(r["prior_share"] > MOSTLY for r in lines)
     say(f"{by_prior} of {len(lines)} values come mostly from the prior; the largest shares:")
     say_table(Table(("value", "most probable", "2.5 %", "97.5 %", "share of the prior"), rows, right=(1, 2, 3, 4)))
+
+
+def _far_masses(found: Sequence[Mapping[str, Any]]) -> str:
+    """Message on masses that are far from those of the robot file."""
+    masses = [f"{m['link']} {m['mass']:.3g} kg ({m['robot_file']:.3g} kg)" for m in found]
+    rest = f" and {len(masses) - MOST_LINKS} more" if len(masses) > MOST_LINKS else ""
+    return (
+        f"the logs move masses beyond 95 % of the prior's, in brackets those of the robot's file: "
+        f"{', '.join(masses[:MOST_LINKS])}{rest}; check the robot's file, drive gains and effort units"
+    )
 
 
 def validated_as_samples(
