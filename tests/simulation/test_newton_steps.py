@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.robot.formats.mjcf.write import STIFF, to_mjcf
+from minertia.robot.formats.mjcf.write import to_mjcf
 from minertia.robot.formats.usd.actuators import NewtonActuator
 from minertia.robot.formats.usd.write import write_usd
 from minertia.robot.joint import Limits
-from minertia.simulation.engines import newton_model
 
 STEP, STEPS = 1e-3, 300
 SINGLE = 3e-6  # rad, of positions that Newton computes with 32 bits
@@ -54,10 +52,11 @@ def in_newton(stage: Path, names: list[str], q: np.ndarray, qd: np.ndarray, solv
     """Positions after every step, of the joints of these names."""
     import newton
 
-    model = newton_model(stage)
+    builder = newton.ModelBuilder()
+    newton.solvers.SolverMuJoCo.register_custom_attributes(builder)  # how soft dry friction is
+    builder.add_usd(str(stage))
+    model = builder.finalize(device="cpu")
     steps = getattr(newton.solvers, solver)(model)
-    if solver == "SolverMuJoCo":  # a stage has no place for how soft its dry friction is
-        steps.mjw_model.dof_solref.assign(np.tile(np.float32(STIFF), (1, model.joint_dof_count, 1)))
     labels = [label.rpartition("/")[2] for label in model.joint_label]
     joints = [labels.index(name) for name in names]
     places, dofs = (start.numpy()[joints] for start in (model.joint_q_start, model.joint_qd_start))
