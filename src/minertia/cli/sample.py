@@ -14,7 +14,7 @@ from minertia.cli.options import AsJson, Force
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.posterior.options import FEWEST_FOR_BANDS, SampleOptions
 from minertia.io.errors import InputError
 from minertia.simulation.options import SampleFiles, ValidationOptions
 
@@ -25,7 +25,6 @@ FORMAT = 1
 MOSTLY = 0.5  # share of the prior from which a value is said to come from it
 MOST_ROWS = 20
 MOST_LINKS = 8  # with other masses that a message lists
-FEWEST_FOR_SCATTER = 2  # samples of which quantiles say more than the sample
 FAR = 2.0  # deviations (rms) from which prior or fit is said to contradict
 
 
@@ -96,8 +95,8 @@ def _say(found: Samples) -> None:
     )
     if found.noise is not None and found.noise.told is not None:
         say(found.noise.told)
-    if len(found) < FEWEST_FOR_SCATTER:
-        say(f"the scatter of the values needs at least {FEWEST_FOR_SCATTER} samples; draw more with --n")
+    if len(found) < FEWEST_FOR_BANDS:
+        say(f"the scatter of the values needs at least {FEWEST_FOR_BANDS} samples; draw more with --n")
         return
     lines = found.summary()
     rows = tuple(
