@@ -40,6 +40,18 @@ def test_weak_excitation_is_held_by_physics():
     assert unseen_part(problem, estimate) < 0.5 * unseen("wls", training, other)
 
 
+def test_bodies_of_the_file_that_cannot_exist_are_named_where_they_are_the_prior():
+    """The prior of a flat link with a third moment of inertia that is too large is the nearest body."""
+    ten = [float(v) for v in ROBOT.links[2]]
+    ten[5] += 10 * sum(ten[k] for k in (0, 3, 5))
+    links = tuple(ten if k == 2 else own for k, own in enumerate(ROBOT.links))
+    training = [recording(1, 0.12, 400)]
+    for robot, told in ((ROBOT, False), (replace(ROBOT, links=links), True)):
+        _, estimate = estimated(robot, training, estimator="auto")
+        said = [note for note in estimate.notes if "no body has the inertia that the robot's file gives for" in note]
+        assert [f"for {robot.joints[2].link or robot.joints[2].name}: " in note for note in said] == [True] * told
+
+
 def test_the_choice_of_the_estimator_is_told_with_what_it_gains():
     """On held-out blocks, as the verdict: it was told as 0 %, and as nothing."""
     problem, estimate = estimated(ROBOT, [recording(1, 0.12, 400)], estimator="auto")

@@ -75,13 +75,16 @@ def test_lighter_links_and_what_the_prior_of_links_costs_are_told(tmp_path):
     model = mi.judge(problem, mi.solve(problem)).model(exports=True)
     cost = model.exports["urdf"]["regularised"]
     assert cost["with"] == pytest.approx(cost["without"], rel=0.01)
-    assert cost["with"] == pytest.approx(model.exports["urdf"]["left"][0]["file"]["relative"], rel=0.05)
+    assert cost["with"] == pytest.approx(model.exports["urdf"]["left"][0]["file"]["relative"], rel=1e-9)
     told = next(text for text in export_sentences(model) if text.startswith("as URDF"))
     assert re.search(r"in brackets those of the robot's file: upper [\d.]+ kg \(2 kg\), lower [\d.]+ kg \(1 kg\)", told)
     assert "regularised" not in told
     worse = {**model.exports["urdf"], "regularised": {"with": 0.128, "without": 0.085}}
     (told,) = export_sentences(replace(model, exports={"urdf": worse}))
-    assert "links are regularised towards the robot's file: 12.8 % of the fitted logs, 8.5 % without that" in told
+    assert "links are regularised towards the robot's file: 8.5 % without that" in told
+    worse["left"] = 2 * worse["left"]
+    (told,) = export_sentences(replace(model, exports={"urdf": worse}))
+    assert "links are regularised towards the robot's file: 12.8 % of these logs, 8.5 % without that" in told
 
 
 def test_effects_of_coupled_motors_and_possible_values_are_told_as_such(tmp_path):

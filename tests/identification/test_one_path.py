@@ -11,7 +11,18 @@ import pytest
 
 import minertia as mi
 from minertia.identification.efforts.judge import _spread
-from minertia.identification.problem.ladder import LADDER, POWER, PUSHES, STATIC, Ladder, Taken, _Selection, candidates
+from minertia.identification.problem.ladder import (
+    FRACTIONS,
+    LADDER,
+    POWER,
+    PUSHES,
+    STATIC,
+    Ladder,
+    Taken,
+    _Selection,
+    candidates,
+)
+from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import Motion
 from minertia.robot.joint import Limits
@@ -293,3 +304,36 @@ def test_a_joint_that_never_turns_back_keeps_sharp_friction():
     tau = np.asarray(mi.inverse_dynamics(robot, q, qd, motion.qdd)) + np.sign(qd)
     found = mi.build_problem(mi.Campaign(robot, [noisy(replace(motion, q=q, qd=qd, tau=tau), rng, 0.3)])).names
     assert {"FC1", "FCT2"} <= set(found) and "FCT1" not in found
+
+
+@pytest.mark.parametrize("travel", [0.0, 1e-4])
+def test_a_joint_that_stands_still_keeps_plain_friction(travel):
+    """It keeps plain friction; with tiny widths, the friction of other joints was merged into combinations."""
+    robot = replace(mi.read_robot("puma560_physical"), effects=tuple({} for _ in range(6)))
+    rng, motion = np.random.default_rng(1), fourier_motion(robot, 2000, 1, duration=20.0)
+    q, qd, qdd = (np.array(part) for part in (motion.q, motion.qd, motion.qdd))
+    q[:, 5], qd[:, 5], qdd[:, 5] = (
+        0.3 + travel * np.sin(motion.t),
+        travel * np.cos(motion.t),
+        -travel * np.sin(motion.t),
+    )
+    drives = {f"{s}{j + 1}": v for s, v in (("IA", 0.1), ("FV", 0.3), ("FC", 0.2)) for j in range(6)}
+    tau = np.asarray(mi.inverse_dynamics(robot.with_parameters(drives), q, qd, qdd))
+    log = noisy(replace(motion, q=q, qd=qd, qdd=qdd, tau=tau), rng, 0.02)
+    problem = mi.build_problem(mi.Campaign(robot, [replace(log, q=q + 1e-6 * rng.normal(size=q.shape))]))
+    beta = dict(zip(problem.names, mi.solve(problem).beta.tolist(), strict=True))
+    assert {f"IA{j}" for j in (4, 5)} <= set(beta) and {f"FV{j}" for j in range(1, 6)} <= set(beta)
+    for j in (4, 5):
+        assert beta[f"IA{j}"] == pytest.approx(0.1, rel=0.15)
+        assert sum(v for n, v in beta.items() if n in (f"FC{j}", f"FCT{j}")) == pytest.approx(0.2, rel=0.1)
+    assert "FC6" in beta
+
+
+@pytest.mark.parametrize("speed", [1e-5, 1e-3, 0.1])
+def test_friction_of_joints_of_any_speed_is_told_apart(speed):
+    """Random states were so fast that the friction of slow joints looked alike, and was merged."""
+    robot = replace(random_robot(3, n=2), gravity=(0.0, 0.0, -9.81), effects=({},) * 2)
+    reach = np.array([[-1.0, -1.0], [1.0, 1.0], [2.0, speed]])
+    names = linear_model(robot, candidates(robot, reach)).names
+    assert {f"{s}{j}" for s in ("FV", "FC", "OFF") for j in (1, 2)} <= set(names)
+    assert len([name for name in names if name.startswith("FCT2@")]) == len(FRACTIONS["FCT"])

@@ -10,20 +10,23 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.cli.sample import _far_masses
 from minertia.identification.bands import predict_bands, summary
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.posterior import draw as chains
 from minertia.identification.posterior.density import Density, maximum
 from minertia.identification.posterior.draw import draw
 from minertia.identification.posterior.mixing import effective_size, split_rhat
+from minertia.identification.posterior.prior import FILE, Posterior
 from minertia.identification.posterior.shown import LEVELS, residual_noise
 from minertia.identification.posterior.space import robot_space
 from minertia.identification.samples import Samples, is_samples_file, read_samples
-from minertia.identification.sampling import sample_model
+from minertia.identification.sampling import _prior_share, sample_model
 from minertia.identification.signals.options import Evaluation
 from minertia.io.errors import InputError
 from minertia.options import SampleOptions
 from minertia.robot.inertia import from_com, impossible
+from minertia.robot.parameters import LINK_SYMBOLS
 from tests.identification.logs import write_csv
 from tests.identification.planted_posterior import EFFECTS, Planted, planted
 from tests.shared import SHARED, needs_shared
@@ -189,6 +192,30 @@ def test_shares_of_the_prior_do_not_depend_on_the_number_of_robots():
     model = case().result.model()
     few, more = (sample_model(model, SampleOptions(n=n, seed=3)).prior_share for n in (1, 100))
     assert np.array_equal(few, more) and np.abs(few - samples().prior_share).max() < 0.3
+
+
+def test_shares_of_the_prior_are_measured_where_the_logs_move_the_values():
+    """A factor exp(0.7 z) of 1, measured as 8 +- 1: about the file the prior of x is as narrow, of log x it is not."""
+    space = robot_space(["x", "y"], np.ones(2), [], [(0, 0.7), (1, 0.7)], [], link_width=0.3)
+    density = Density(space, np.array([[1.0, 0.0]]), np.array([8.0]))
+    found = draw(density, 2000, 0)
+    share = _prior_share(Posterior(density, np.zeros((0, 2)), FILE, ()), space.values(found.states), found.best, 0)
+    logarithm = np.log(space.values(found.states)[:, 0])
+    assert share[0] == pytest.approx((logarithm.std() / 0.7) ** 2, abs=0.02) and share[0] < 0.1
+    assert share[1] > 0.9
+
+
+def test_masses_beyond_the_prior_are_named():
+    """The truth of a file whose second link weighs a quarter: its share of the prior is no larger, and it is named."""
+    own = case()
+    light = own.file.with_parameters({f"{s}2": v / 4 for s, v in zip(LINK_SYMBOLS, own.file.links[1], strict=True)})
+    found = mi.identify(mi.Campaign(light, [own.log(0)], effects=list(EFFECTS))).sample(300)
+    (far,) = found.far_masses
+    assert far == {"link": "j2", "mass": found.standard()["M2"], "robot_file": float(light.links[1][9])}
+    assert far["mass"] > 1.8 * far["robot_file"] and found.to_dict()["far_masses"] == [far]
+    assert "j2 " in _far_masses(found.far_masses) and samples().far_masses == []
+    k = found.names.index("M2")
+    assert found.prior_share[k] < 0.8
 
 
 def test_bands_hold_what_they_promise():

@@ -211,6 +211,11 @@ def test_a_small_arm(run, tmp_path):
     check_urdf(tmp_path, model, truth, warned)
     check_said(tmp_path, warned)
     check_isaac_lab(tmp_path / "result" / "isaac_lab.py", model)
+    for name in ("left", "right"):  # two robots, or two versions of one, in a folder
+        code, _, said = run("convert", tmp_path / "result", tmp_path / f"{name}.usda", "--export", "isaac-lab")
+        assert code == 0 and f"{name}.py has its actuators" in said
+        check_isaac_lab(tmp_path / f"{name}.py", model)
+    assert not (tmp_path / "isaac_lab.py").exists()
 
 
 def check_isaac_lab(file: Path, model: mi.IdentifiedModel) -> None:

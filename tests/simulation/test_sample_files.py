@@ -37,6 +37,14 @@ def commanded() -> Samples:
     return mi.identify(campaign).sample(20)
 
 
+@cache
+def sprung() -> Samples:
+    """Robots with an elastic joint and position servos."""
+    springs = ElasticJoints(joints=(2,), stiffness=600.0, damping=1.0, encoder="both")
+    campaign = replace(SPRUNG, elastic=springs, command=Command(**GAINS, delay=0.0, step=5e-4))
+    return mi.identify(replace(campaign, train=(sprung_log(campaign, WOUND, seconds=2.0, seed=0),))).sample(8)
+
+
 def coupled() -> Samples:
     """Robots with a motor that moves both joints, offsets, and a spring at the first joint."""
     file = replace(samples().model.nominal, coupling=((1.0, 0.0), (0.5, 1.0)), motor_effects=({}, {"IAM": 0.1}))
@@ -142,10 +150,7 @@ def test_cubic_friction_is_replaced_for_mjx(tmp_path):
 
 def test_mjx_has_motors_and_springs_of_elastic_joints_of_each_robot():
     """Effects of an elastic joint act on its motor; its spring is a tendon."""
-    mujoco = pytest.importorskip("mujoco")
-    springs = ElasticJoints(joints=(2,), stiffness=600.0, damping=1.0, encoder="both")
-    campaign = replace(SPRUNG, elastic=springs, command=Command(**GAINS, delay=0.0, step=5e-4))
-    found = mi.identify(replace(campaign, train=(sprung_log(campaign, WOUND, seconds=2.0, seed=0),))).sample(8)
+    mujoco, found = pytest.importorskip("mujoco"), sprung()
     text, arrays = mjx_arrays(found)
     model = mujoco.MjModel.from_xml_string(text)
     link, motor = (int(model.jnt(name).dofadr[0]) for name in ("j2", "j2_motor"))

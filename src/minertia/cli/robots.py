@@ -224,7 +224,7 @@ def convert(
 
     An identified model is written with the best-fitting parameters that the target can represent, and their
     relative residual on its logs is reported. --export newton adds actuators to a USD file, isaac-lab a
-    configuration beside it; c and fmu write code. A USD file is read back in double and in single
+    configuration of the same name beside it; c and fmu write code. A USD file is read back in double and in single
     precision; the exit code is 1 if its efforts differ. Without a template the whole file is written:
     joints, inertias, limits and drives, no meshes.
     """

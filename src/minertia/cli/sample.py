@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from minertia.cli.options import AsJson, Force
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.posterior.options import FEWEST_FOR_BANDS, SampleOptions
 from minertia.io.errors import InputError
 from minertia.simulation.options import SampleFiles, ValidationOptions
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOSTLY = 0.5  # share of the prior from which a value is said to come from it
 MOST_ROWS = 20
-FEWEST_FOR_SCATTER = 2  # samples of which quantiles say more than the sample
+MOST_LINKS = 8  # with other masses that a message lists
 FAR = 2.0  # deviations (rms) from which prior or fit is said to contradict
 
 
@@ -81,6 +82,8 @@ def _say(found: Samples) -> None:
             f"the logs contradict the prior: links are {prior['distance']:.2g} of its deviations away (rms); give a "
             "larger --prior"
         )
+    if found.far_masses:
+        say(_far_masses(found.far_masses))
     if prior["missed"] > FAR:
         say(
             f"the most probable robot misses the identified values by {prior['missed']:.2g} of their standard "
@@ -92,8 +95,8 @@ def _say(found: Samples) -> None:
     )
     if found.noise is not None and found.noise.told is not None:
         say(found.noise.told)
-    if len(found) < FEWEST_FOR_SCATTER:
-        say(f"the scatter of the values needs at least {FEWEST_FOR_SCATTER} samples; draw more with --n")
+    if len(found) < FEWEST_FOR_BANDS:
+        say(f"the scatter of the values needs at least {FEWEST_FOR_BANDS} samples; draw more with --n")
         return
     lines = found.summary()
     rows = tuple(
@@ -103,6 +106,16 @@ def _say(found: Samples) -> None:
     by_prior = sum(r["prior_share"] > MOSTLY for r in lines)
     say(f"{by_prior} of {len(lines)} values come mostly from the prior; the largest shares:")
     say_table(Table(("value", "most probable", "2.5 %", "97.5 %", "share of the prior"), rows, right=(1, 2, 3, 4)))
+
+
+def _far_masses(found: Sequence[Mapping[str, Any]]) -> str:
+    """Message on masses that are far from those of the robot file."""
+    masses = [f"{m['link']} {m['mass']:.3g} kg ({m['robot_file']:.3g} kg)" for m in found]
+    rest = f" and {len(masses) - MOST_LINKS} more" if len(masses) > MOST_LINKS else ""
+    return (
+        f"the logs move masses beyond 95 % of the prior's, in brackets those of the robot's file: "
+        f"{', '.join(masses[:MOST_LINKS])}{rest}; check the robot's file, drive gains and effort units"
+    )
 
 
 def validated_as_samples(

@@ -36,6 +36,7 @@ FILE = "samples.npz"
 SIX = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # entries of an inertia matrix
 OWN = {"x", "unknowns", "model"}  # arrays of a file of samples
 UNREADABLE = (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error)  # of NumPy, for damaged files
+MOST_OF_NORMAL = 1.96  # deviations within which 95 % of a normal distribution are
 AT_JOINTS = {"armature": "IA", "damping": "FV", "frictionloss": "FC"}
 
 
@@ -45,7 +46,7 @@ class Samples:
 
     names: names of the parameters: standard parameters, further effects, gains and delay of servos.  x (N,
     parameters): draws, one row per robot.  best: the most probable robot.  prior_share: influence of the
-    prior on each parameter, from 0 (the logs determine it) to 1 (the logs contain no information on it).
+    prior on each parameter, from 0 (the logs determine it) to 1 (the logs do not narrow the prior there).
     unknowns (unknowns, parameters): the fit's unknowns as linear combinations of the parameters.  prior:
     settings of the prior.  drawn: seed and quality of the draws.  noise: residual statistics of predictions;
     None if the model does not contain them.
@@ -180,9 +181,23 @@ class Samples:
             "n": len(self.x),
             "prior": dict(self.prior),
             "drawn": dict(self.drawn),
+            "far_masses": self.far_masses,
             "values": self.summary(),
             "residual": noise,
         }
+
+    @property
+    def far_masses(self) -> list[dict[str, Any]]:
+        """Links whose most probable mass is beyond 95 % of the prior's, and their masses in the robot file [kg]."""
+        if not self.model.nominal.has_parameters:
+            return []
+        own, far = self.standard(), np.exp(MOST_OF_NORMAL * self.prior["links"])
+        found = []
+        for j, (joint, ten) in enumerate(zip(self.model.nominal.joints, self.model.nominal.links, strict=True)):
+            file, mass = 0.0 if ten is None else float(ten[9]), own.get(full_name("M", j + 1), 0.0)
+            if file > 0 and not file / far <= mass <= far * file:
+                found.append({"link": joint.link or joint.name, "mass": mass, "robot_file": file})
+        return found
 
     @property
     def is_massless(self) -> bool:

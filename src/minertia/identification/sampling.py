@@ -38,7 +38,7 @@ def sample_model(model: Model | str | Path, options: SampleOptions | None = None
         space.names,
         x,
         space.values(found.best[None])[0],
-        _prior_share(posterior, space.values(found.states), asked.seed),
+        _prior_share(posterior, space.values(found.states), found.best, asked.seed),
         posterior.unknowns,
         _prior(posterior, found.best, asked),
         {"seed": asked.seed, **found.quality()},
@@ -85,9 +85,13 @@ def _fixed(model: IdentifiedModel) -> tuple[Mapping[str, float], Array]:
     return {**linear.choice.fixed, **own}, np.asarray(usual, float)
 
 
-def _prior_share(posterior: Posterior, x: Array, seed: int) -> Array:
-    """Ratio of posterior to prior variance of each parameter, from interquartile ranges; 0 for fixed ones."""
-    z = np.random.default_rng([seed, 1]).normal(size=(PRIOR_DRAWS, posterior.space.size))
+def _prior_share(posterior: Posterior, x: Array, best: Array, seed: int) -> Array:
+    """Ratio of posterior to prior variance of each parameter, from interquartile ranges; 0 for fixed ones.
+
+    best: coordinates of the most probable robot.  The prior's scatter is that about it: widths of masses and friction
+    grow with their size, so that about the file they would make up for what the logs say of a much larger value.
+    """
+    z = best + np.random.default_rng([seed, 1]).normal(size=(PRIOR_DRAWS, posterior.space.size))
     own, before = (np.ptp(np.quantile(v, MIDDLE, axis=0), axis=0) for v in (x, posterior.space.values(z)))
     return np.asarray(np.clip(np.divide(own, before, out=np.zeros(x.shape[1]), where=before > 0) ** 2, 0.0, 1.0))
 

@@ -104,10 +104,10 @@ def _held(export: Mapping[str, Any]) -> str:
     cost = export.get("regularised")
     if cost is None or cost["with"] <= WORSE * cost["without"]:
         return ""
-    return (
-        f"links are regularised towards the robot's file: {percent(cost['with'])} of the fitted logs, "
-        f"{percent(cost['without'])} without that"
-    )
+    without, held = percent(cost["without"]), "links are regularised towards the robot's file"
+    if len(export["left"]) == 1:
+        return f"{held}: {without} without that"
+    return f"{held}: {percent(cost['with'])} of these logs, {without} without that"
 
 
 def _other_masses(model: Model, target: ExportTarget) -> str:

@@ -18,7 +18,6 @@ from minertia.robot.formats.usd.write import write_usd
 from minertia.robot.robot import Note
 from minertia.robot.targets import BY_NAME, target_of
 
-ISAAC_TEXT = "isaac_lab.py"  # beside the stage for Isaac Lab
 MOST_NAMES = 8  # of files of earlier results that a warning lists
 CODE = CodeModel(rotors=True, friction=True)
 Writer: TypeAlias = Callable[[IdentifiedModel, Path, bool], Sequence[Note]]
@@ -26,7 +25,13 @@ Writer: TypeAlias = Callable[[IdentifiedModel, Path, bool], Sequence[Note]]
 
 def export_names(names: Sequence[str]) -> tuple[str, ...]:
     """Names of the files that the export targets with these names write into a result folder."""
-    return tuple(name for one in names for name in (BY_NAME[one].file, *((ISAAC_TEXT,) if one == "isaac-lab" else ())))
+    files = [(Path(BY_NAME[one].file), one == "isaac-lab") for one in names]
+    return tuple(str(name) for file, is_isaac in files for name in (file, *((_isaac_text(file),) if is_isaac else ())))
+
+
+def _isaac_text(stage: Path) -> Path:
+    """Text beside a stage for Isaac Lab: each stage of a folder has its own."""
+    return stage.with_suffix(".py")
 
 
 def left_over_notes(folder: Path, draft: Path, names: Iterable[str]) -> tuple[Note, ...]:
@@ -74,8 +79,9 @@ def _write_newton(model: IdentifiedModel, file: Path, force: bool) -> Sequence[N
 
 def _write_isaac(model: IdentifiedModel, file: Path, force: bool) -> Sequence[Note]:
     notes = write_usd(model.to_robot("isaac-lab"), file, force=force)
-    write_file(file.parent / ISAAC_TEXT, to_isaac_lab(model), force=force)
-    return notes
+    text = _isaac_text(file)
+    write_file(text, to_isaac_lab(model), force=force)
+    return (*notes, Note("info", file.name, f"{text.name} has its actuators, and check(asset)"))
 
 
 def _write_code(model: IdentifiedModel, folder: Path, force: bool) -> Sequence[Note]:

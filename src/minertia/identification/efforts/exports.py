@@ -16,12 +16,14 @@ import numpy as np
 
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import PreparedCampaign, silent
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, build_rows
 from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.efforts.prior import prior_values
 from minertia.identification.efforts.solve import solve_efforts
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.physical import Physical
+from minertia.identification.evidence.residuals import Residuals, pooled
 from minertia.identification.model import term_table
 from minertia.identification.physical.consistency import physical_space, values_of_file
 from minertia.identification.problem.linear import link_number, symbol_of
@@ -69,7 +71,7 @@ Asked: TypeAlias = tuple[tuple[Wanted, ...], dict[str, float]]  # effects, and f
 class _TargetFit:
     """Fit for an export target: what was asked, its linear problem, and the physically consistent parameters.
 
-    regularised: relative residual of the fitted logs `with` and `without` the prior of the links; empty if there is
+    regularised: relative residual of the file's logs `with` and `without` the prior of the links; empty if there is
     none.
     """
 
@@ -83,6 +85,12 @@ class _TargetFit:
     def held(self) -> dict[str, float]:
         """Parameters that the target can represent, and the biases of sensors, which are not the robot's."""
         return {n: v for n, v in self.standard.items() if _is_held(n, self.target) or symbol_of(n) in BIAS_SYMBOLS}
+
+    def residuals(self) -> list[tuple[Residuals, int]]:
+        """Residuals of the joints on each log on which the file is evaluated, and their numbers of samples."""
+        linear = self.problem.linear
+        beta, joints = linear.values(self.held), linear.joint_rows or None
+        return [residuals_on(linear, beta, log, joints) for log in _logs(self.problem)]
 
     def cost(self) -> dict[str, Any]:
         """Residuals with and without the prior of the links, as stored in a model file."""
@@ -109,24 +117,32 @@ def _fitted(problem: EffortRows, target: ExportTarget, asked: Asked, fits: Seque
             fit = _rescaled(built, prior, limits)
     except MinertiaError:
         return None
-    return _TargetFit(target, asked, built, fit.standard, _cost(built, fit, prior)) if fit.standard else None
+    if not fit.standard:
+        return None
+    found = _TargetFit(target, asked, built, fit.standard)
+    return found if prior is None else replace(found, regularised=_cost(found, prior))
 
 
-def _cost(problem: EffortRows, fit: Estimate, prior: Mapping[str, float] | None) -> dict[str, float]:
-    """Relative residual of the fitted logs with the prior of a fit, and with one of what the logs do not show alone."""
-    if prior is None or not fit.standard:
-        return {}
+def _logs(problem: EffortRows) -> Sequence[EffortLog]:
+    """Logs on which files are evaluated: the validation logs, or else the fitted ones."""
+    return problem.unseen or problem.logs
+
+
+def _cost(fit: _TargetFit, prior: Mapping[str, float]) -> dict[str, float]:
+    """Relative residual of a file with the prior of its fit, and with one of what the logs do not show alone.
+
+    On the logs on which the file itself is evaluated, and as it is there.
+    """
     try:
-        free = solve_efforts(problem, Physical(prior=prior))
+        free = replace(fit, standard=solve_efforts(fit.problem, Physical(prior=prior)).standard)
     except MinertiaError:
         return {}
-    return {"with": _relative(problem, fit), "without": _relative(problem, free)}
+    return {"with": _relative(fit), "without": _relative(free)} if free.standard else {}
 
 
-def _relative(problem: EffortRows, fit: Estimate) -> float:
-    """Norm of the residual over that of the efforts of the fitted logs, of joints where there are sensors as well."""
-    rows = list(problem.linear.joint_rows or range(len(fit.sigma)))
-    return float(np.linalg.norm(fit.sigma[rows]) / np.linalg.norm(problem.observation.effort_rms[rows]))
+def _relative(fit: _TargetFit) -> float:
+    """Relative residual of a fit on all logs on which its file is evaluated."""
+    return pooled("", fit.residuals()).relative
 
 
 def _near_first(
@@ -277,10 +293,8 @@ def _left(problem: EffortRows, estimate: Estimate, fit: _TargetFit) -> list[dict
 
     With force/torque sensors, which no format has, they are those of the joints.
     """
-    linear, found = fit.problem.linear, []
-    beta, joints = linear.values(fit.held), linear.joint_rows or None
-    for log in problem.unseen or problem.logs:
+    found, joints = [], fit.problem.linear.joint_rows or None
+    for log, (theirs, _) in zip(_logs(problem), fit.residuals(), strict=True):
         own = residuals_on(problem.linear, estimate.beta, log, joints)[0]
-        theirs = residuals_on(linear, beta, log, joints)[0]
         found.append({"log": log.name, "model": own.to_dict(with_log=False), "file": theirs.to_dict(with_log=False)})
     return found

@@ -21,6 +21,7 @@ from minertia.identification.estimators.physical import Physical
 from minertia.identification.physical.consistency import (
     GAPS_ONLY,
     PhysicalSpace,
+    impossible_links,
     physical_space,
     prior_groups,
 )
@@ -117,8 +118,13 @@ class Automatic(Estimator):
         if not takes:
             return replace(plain, tried=tried)
         why = f"least squares makes {', '.join(wrong)} negative" if wrong else "the logs do not determine all values"
-        note = f"the physically consistent fit with a prior was chosen: {why}{trust} (choose with --estimator)"
-        return Choice(physical, "physical", (note,), tried)
+        notes = [f"the physically consistent fit with a prior was chosen: {why}{trust} (choose with --estimator)"]
+        if self.prior is None and (odd := impossible_links(problem.model.robot, space.links)):
+            notes.append(
+                f"no body has the inertia that the robot's file gives for {', '.join(odd)}: the prior there is the "
+                "nearest one (minertia check says why)"
+            )
+        return Choice(physical, "physical", tuple(notes), tried)
 
 
 def _deviations(model: LinearModel, groups: Groups, found: Marginal) -> dict[str, float]:

@@ -101,8 +101,9 @@ def remarks(
     if outside.any():
         found.append(f"positions outside the range of the training logs: {_listed(names, outside)}")
     if faster.any():
-        most = float((own.speed / np.maximum(fitted.speed, 1e-9)).max())
-        found.append(f"faster than in the training logs, up to {most:.2g} times: {_listed(names, faster)}")
+        ratios = own.speed[faster & (fitted.speed > 0)] / fitted.speed[faster & (fitted.speed > 0)]
+        times = f", up to {ratios.max():.2g} times" if ratios.size else ""  # of joints that stood still there is none
+        found.append(f"faster than in the training logs{times}: {_listed(names, faster)}")
     return tuple(found)
 
 

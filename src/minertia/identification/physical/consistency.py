@@ -6,7 +6,7 @@ The fit needs only the R factor of the data, so the length of the logs does not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from minertia.identification.problem.marginal import USUAL_ERROR, Groups, PriorD
 from minertia.identification.problem.observation import Observation
 from minertia.io.errors import UnknownName
 from minertia.io.resources import one_thread
-from minertia.robot.inertia import from_com, nearest_possible, pseudo_inertia, to_com
+from minertia.robot.inertia import from_com, impossible, nearest_possible, pseudo_inertia, to_com
 from minertia.robot.parameters import BIAS_SYMBOLS, LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 from minertia.robot.shapes import Extent, link_extents
@@ -293,6 +293,18 @@ def prior_groups(problem: Observation, prior: Mapping[str, float] | None, fixed:
     told = [k for link, own in space.links.items() for k in own
             if (tens[link - 1] is not None if prior is None else full_name("M", link) in prior)]  # fmt: skip
     return grouped(problem, space.x0, space.scales, told)
+
+
+def impossible_links(robot: Robot, links: Iterable[int]) -> tuple[str, ...]:
+    """Names of links (numbers from 1) whose parameters in the robot file are not physically consistent."""
+    found = []
+    for link in (one for one in links if one <= robot.n_joints):  # a file has no part beyond a sensor
+        ten = robot.links[link - 1]
+        if ten is not None and link - 1 not in robot.massless:
+            values = [float(v) for v in ten]
+            if not values[9] > 0 or impossible(values) is not None:
+                found.append(robot.joints[link - 1].link or robot.joints[link - 1].name)
+    return tuple(found)
 
 
 def values_of_file(robot: Robot) -> dict[str, float]:

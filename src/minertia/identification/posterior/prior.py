@@ -9,6 +9,7 @@ import numpy as np
 
 from minertia.identification.physical.consistency import (
     PhysicalSpace,
+    impossible_links,
     physical_space,
     values_of_file,
 )
@@ -18,7 +19,6 @@ from minertia.identification.posterior.shown import Shown
 from minertia.identification.posterior.space import RobotSpace, robot_space
 from minertia.identification.problem.linear import LinearModel, is_nonnegative, link_number, symbol_of
 from minertia.io.arrays import Array
-from minertia.robot.inertia import impossible
 
 VAGUE = 2.0  # prior deviation of a value that the file does not state, over its estimate
 EXACT = 1e-4  # deviation of a value that is known, over its size
@@ -76,7 +76,12 @@ def posterior_of(
     rows, values = shown.whitened()
     more, exact = _exact(linear, bodies, space, fixed)
     density = Density(space, np.concatenate([rows @ unknowns, more]), np.append(values, exact))
-    return Posterior(density, unknowns, FILE if has_file else FIT, () if shown.keeps_links else _mended(linear, bodies))
+    return Posterior(
+        density,
+        unknowns,
+        FILE if has_file else FIT,
+        () if shown.keeps_links else impossible_links(linear.robot, bodies.links),
+    )
 
 
 def _beyond(linear: LinearModel, shown: Shown) -> dict[str, float]:
@@ -173,15 +178,3 @@ def _exact(
         rows.append(row / deviation)
         values.append(value / deviation)
     return np.array(rows).reshape(-1, len(space.names)), np.array(values)
-
-
-def _mended(linear: LinearModel, bodies: PhysicalSpace) -> tuple[str, ...]:
-    """Names of links whose parameters in the robot file are not physically consistent."""
-    robot, found = linear.robot, []
-    for link in (one for one in bodies.links if one <= robot.n_joints):  # a file has no part beyond a sensor
-        ten = robot.links[link - 1]
-        if ten is not None and link - 1 not in robot.massless:
-            values = [float(v) for v in ten]
-            if not values[9] > 0 or impossible(values) is not None:
-                found.append(robot.joints[link - 1].link or robot.joints[link - 1].name)
-    return tuple(found)

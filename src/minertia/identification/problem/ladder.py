@@ -193,15 +193,16 @@ def candidates(
 ) -> tuple[EffectSpec, ...]:
     """All candidate effects on every joint, for `chosen_effects`.
 
-    reach (3, n): lowest and highest position and highest speed of each coordinate.  fractions: values of the
-    constant of an effect, by symbol, in parts of the highest speed, of a displacement in parts of the range.
+    reach (3, n): lowest and highest position and highest speed of each coordinate; at a joint that stands still there
+    is no candidate.  fractions: values of the constant of an effect, by symbol, in parts of the highest speed, of a
+    displacement in parts of the range.
     memory: with effects that depend on the path of the joint.  fixed: names of known parameters, whose effects are
     not replaced.
     """
     steps = [step for step in LADDER if memory or "presliding" not in BY_SYMBOL[step.symbol].inputs]
     found = [*usual_effects(robot)]
     sprung = {j for j, effects in enumerate(robot.effects) if any(BY_SYMBOL[s].inputs == ("q",) for s in effects)}
-    for j in robot.driven:
+    for j in (one for one in robot.driven if joint_speed(robot, one, reach[2]) > 0):
         for step in steps:
             if step.symbol == "KS" and (j in sprung or not _is_limited(robot.joints[j])):
                 continue  # the file tells
@@ -234,7 +235,7 @@ def _values(
         middle = 0.5 * (reach[0] + reach[1])
         return [float(f"{sum(middle[c] * float(ratio) for c, ratio in robot.shares(j)):.2g}")]  # type: ignore[arg-type]
     whole = joint_speed(robot, j, reach[1] - reach[0] if step.constant == "displacement" else reach[2])
-    return [float(f"{part * whole:.2g}") for part in fractions[step.symbol] if part * whole > 0]
+    return [float(f"{part * whole:.2g}") for part in fractions[step.symbol]]
 
 
 def _tag(value: float | None) -> str:

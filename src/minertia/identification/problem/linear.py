@@ -41,6 +41,8 @@ from minertia.robot.robot import Robot
 
 Presliding: TypeAlias = Mapping[str, Array]  # displacement (N,) over the largest, by the name of the effect
 NO_PATH: Presliding = MappingProxyType({})
+SLOWEST = 1e-3  # states over usual ones, that show friction; or the smallest constant, where that is less
+OF_SPEED = ("width", "velocity")  # constants of friction
 REMEMBERED = 4  # sets of base parameters that are kept
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
 
@@ -345,7 +347,9 @@ def _independent(model: LinearModel, seed: int) -> LinearModel:
     rng = np.random.default_rng(seed)
     load = rng.normal(size=(states, model.robot.n_velocity))
     q, qd, qdd = (np.asarray(a) for a in state)
-    qd = qd * np.where(np.arange(states) % 2, 1.0, 10 ** rng.uniform(-3, 0, states))[:, None]  # slow ones show friction
+    speeds = [v for t in model.choice.terms for k, v in t.settings.items() if k in OF_SPEED and v > 0]
+    slow = 10 ** rng.uniform(np.log10(min([SLOWEST, *speeds])), 0, states)  # these show friction
+    qd = qd * np.where(np.arange(states) % 2, 1.0, slow)[:, None]
     warmth = rng.uniform(20.0, 60.0, (states, model.robot.n)) if model.choice.needs("temperature") else None
     slid = {t.name: rng.uniform(-1.0, 1.0, states) for t in model.choice.remembering}
     W = model.columns(q, qd, qdd, load, temperature=warmth, presliding=slid).reshape(-1, model.count)

@@ -339,9 +339,10 @@ def _checked(model: LinearModel, block: Motion, title: str) -> tuple[Array, Arra
 
 
 def reach_rows(robot: Robot, q: Array, qd: Array) -> Array:
-    """Lowest and highest position and highest speed of each coordinate, (3, n)."""
+    """Lowest and highest position and highest speed of each coordinate, (3, n); no speed of those that do not move."""
     own, rates = q[:, 7 * robot.is_floating :], qd[:, 6 * robot.is_floating :]
-    return np.stack([own.min(axis=0), own.max(axis=0), np.abs(rates).max(axis=0)])
+    low, high = own.min(axis=0), own.max(axis=0)
+    return np.stack([low, high, np.where(high - low < STILL, 0.0, np.abs(rates).max(axis=0))])
 
 
 def motion_reach(robot: Robot, logs: Sequence[LogMotion]) -> Array:

@@ -11,6 +11,7 @@ from minertia.algebra.vec3 import HERE, Pose, compose
 from minertia.io.errors import DescriptionError
 from minertia.io.files import write_file
 from minertia.robot.formats.mjcf.values import quaternion
+from minertia.robot.formats.mjcf.write import STIFF
 from minertia.robot.formats.usd.actuators import ACTUATORS, SCHEMAS_VERSION, NewtonActuator, actuator_nodes
 from minertia.robot.formats.usd.attributes import (
     FORMAT,
@@ -37,6 +38,7 @@ from minertia.robot.joint import Joint
 from minertia.robot.robot import Note, Robot
 
 CREATOR = f"minertia usd format {FORMAT}"
+SOFTNESS = "mjc:solreffriction"  # of dry friction in MuJoCo and in Newton's solver of that name, by default ten times
 KINDS = {"revolute": "PhysicsRevoluteJoint", "prismatic": "PhysicsPrismaticJoint"}
 
 
@@ -206,6 +208,8 @@ class _Layer:
         attributes: list[tuple[str, str, Any]] = [("uniform token", "physics:axis", "Z")]
         attributes += [(TYPES[k], k, v) for k, v in frame_attributes(pose).items()]
         attributes += [("float", k, v) for k, v in standard.items()]
+        if effects.get("FC"):
+            attributes.append(("uniform double[]", SOFTNESS, STIFF))
         targets = {"physics:body0": self._path(joint.parent), "physics:body1": self._path(j)}
         schemas = [*effect_schemas(joint.kind, standard)]
         if self._is_mimic(joint):
