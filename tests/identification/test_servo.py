@@ -18,14 +18,17 @@ from minertia.codegen.rollout.commands import TargetCommand
 from minertia.identification.bands import predict_bands, summary
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
+from minertia.identification.campaigns.prepare import silent
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.logs import loop_log, start_of
+from minertia.identification.closed_loop.servo_problem import ServoProblem
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.sampling import sample_model
+from minertia.identification.servo_options import ServoOptions
 from minertia.identification.servo_runs import load_of, read_runs
 from minertia.io.errors import InputError, RecordingError
 from minertia.report.identification_tables import parameter_table
@@ -33,7 +36,7 @@ from minertia.simulation.commanded_plant import validate_in_mujoco
 from minertia.simulation.sample_files import write_samples
 
 from .planted_servo import COUNT, NOISE, PENDULUM, STEP, PlantedServo, commands, planted_run, written_runs
-from .servo_coverage import is_held, misses
+from .servo_coverage import drawn_servo, is_held, misses, planted_runs
 
 PLANTED = PlantedServo()
 TRUTH = {"IA1": 0.02, "FV1": 0.03, "FC1": 0.12, "FCL1": 0.2, "KP1": 0.5, "KD1": 1.0, "SPEED1": 4.0, "delay": 0.013,
@@ -197,6 +200,17 @@ def test_intervals_hold_what_was_planted() -> None:
     held = np.concatenate([is_held(misses(seed).values()) for seed in range(8)])
     assert len(held) == 8 * 13 and 0.9 < held.mean() < 0.99
     assert abs(misses(13)["delay"]) < 2  # 3.3 where a fit ends early
+
+
+@pytest.mark.slow
+def test_a_model_does_not_gain_by_iterations_alone() -> None:
+    """Coulomb friction with the load was planted; Stribeck friction starts from its fit, and explains nothing more."""
+    servo = drawn_servo(14)
+    options = ServoOptions(error_gain=servo.error_gain, duty_limit=servo.duty_limit)
+    found = ServoProblem.of(planted_runs(servo, 14), [], options, silent).solve(None, silent)
+    left = found.to_dict()["left_out"]
+    assert found.best.name == "m3" and left["m3"] == pytest.approx(left["m4"], rel=0.01)
+    assert left["m3"] < 6e-4  # 9e-4 where the fit that is compared ends early
 
 
 @pytest.mark.slow

@@ -27,8 +27,8 @@ from minertia.io.schema import UNKNOWN
 
 STEP = 5e-3  # s, of simulations; the last fit halves it while that changes the result
 IRREGULAR = 0.1  # of a step by which it may be longer
-SOME = 5  # iterations of a fit that is compared
-COMPARED = 1e-3  # of its sum of squares that its last iteration may save: models differ by far more
+SOME = 15  # iterations of a fit that is compared
+COMPARED = 1e-4  # of its sum of squares that its last iteration may save: else a model gains by what its start lacked
 FINISHED = 1e-5  # the same of the last fit: a tenth of a deviation of a dozen values, by ten thousand independent rows
 WARMER = 3.0  # K between runs from which a motor's temperature shows: sensors read whole degrees
 EVERY = 3  # runs of which one counts in the first iterations
