@@ -20,6 +20,7 @@ from minertia.io import files
 from minertia.io.errors import MissingExtra
 from minertia.report.folders import write_identification
 from minertia.robot.files import read_robot, write_robot
+from minertia.robot.robot import Note
 from minertia.simulation import export_files, rehearsal
 from tests import amount, inside
 from tests.arm import recorded_arm
@@ -367,6 +368,16 @@ def test_an_export_that_is_not_written_is_named_without_its_temporary_folder(tmp
     monkeypatch.setattr(export_files, "with_efforts", lambda model, what: model)
     (note,) = export_files.write_exports(None, tmp_path, ["isaac-lab"])  # type: ignore[arg-type]
     assert note.text == "not written: isaac_lab.py: no space is left"
+
+
+def test_notes_on_exports_name_their_files(tmp_path: Path, monkeypatch) -> None:
+    """The stage for Newton holds offsets, in actuators, and that for Isaac Lab does not: both are of one result."""
+    lost = Note("warning", "joint 'a'", "USD has no place for OFF1 = 0.1")
+    monkeypatch.setattr(export_files, "with_efforts", lambda model, what: model)
+    for name, notes in (("newton", (Note("info", "newton.usda", "of it"),)), ("isaac-lab", (lost,))):
+        monkeypatch.setitem(export_files.WRITERS, name, lambda model, file, force, notes=notes: notes)
+    found = export_files.write_exports(None, tmp_path, ["newton", "isaac-lab"])  # type: ignore[arg-type]
+    assert [note.where for note in found] == ["newton.usda", "isaac_lab.usda, joint 'a'"]
 
 
 opened: list[str] | None = None

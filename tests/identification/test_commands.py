@@ -259,15 +259,17 @@ def test_a_campaign_file_takes_the_path_by_itself(tmp_path: Path) -> None:
     assert result.estimate.value("MX2") == pytest.approx(0.5, rel=0.02)
 
 
-def test_a_new_campaign_is_one_of_commands_where_there_are_no_efforts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("template", ["target_q_{j0}", "q{j}_cmd", "q{j0}_des"])
+def test_a_new_campaign_is_one_of_commands_where_there_are_no_efforts(tmp_path: Path, template: str) -> None:
     log = recorded(Campaign(ARM, command=Command(**GAINS), links="physical"), seconds=1.0)
     table = np.column_stack([log.t, log.q, log.channels["command"]])
-    np.savetxt(tmp_path / "run.csv", table, delimiter=",", header="t,q1,q2,target_q_0,target_q_1", comments="")
+    header = ",".join(["t", "q1", "q2", *(template.format(j=j + 1, j0=j) for j in range(2))])
+    np.savetxt(tmp_path / "run.csv", table, delimiter=",", header=header, comments="")
     text = minertia.draft_campaign("planar2r", [tmp_path / "run.csv"])
     (tmp_path / "campaign.toml").write_text(text)
     campaign = read_campaign(tmp_path / "campaign.toml")
     assert campaign.command == Command() and campaign.links == "physical"
-    assert campaign.map.command == "target_q_{j0}" and "[filter]" not in text
+    assert campaign.map.command == template and "[filter]" not in text
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def reading(tmp_path: Path, text: str | bytes, name: str = "run.csv", columns: C
         ("", "the file is empty"),
         (HEAD, "a header and no rows"),
         ("t,q1,q2\n0,1,2\n", "no columns of efforts are recognised for the 2 coordinates"),
+        ("t,q1,q2,u\n0,1,2,3\n", "nor of commanded positions, such as q_cmd1 or command_<joint>; write"),
         ("t,q1,q2,tau1\n0,1,2,3\n", r"column 'tau2': there is no such column \(effort of joint 'j2'"),
         ("q1,q2,tau1,tau2\n1,2,3,4\n", "there is no time column"),
         (

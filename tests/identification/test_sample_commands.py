@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.cli.sample import SAME_LINKS, _say
 from minertia.identification.bands import predict_bands, summary
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
@@ -30,8 +31,12 @@ def samples() -> Samples:
     return mi.identify(campaign).sample(150)
 
 
-def test_servos_are_drawn_and_links_of_the_file_stay(tmp_path):
+def test_servos_are_drawn_and_links_of_the_file_stay(tmp_path, capsys):
     found = samples()
+    _say(found)
+    said = capsys.readouterr().out
+    assert SAME_LINKS in " ".join(said.split()) and "links within" not in said
+    assert found.prior["links"] == 0 and found.far_masses == []
     assert np.allclose(found.tens[:, 0, 9], 2.0) and np.ptp(found.tens, axis=0).max() == 0
     servos = found.servos()
     for key, names in (("kp", ("KP1", "KP2")), ("kd", ("KD1+FV1", "KD2+FV2"))):

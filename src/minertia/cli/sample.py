@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOSTLY = 0.5  # share of the prior from which a value is said to come from it
 MOST_ROWS = 20
+SAME_LINKS = (
+    "all robots have the links of the robot's file, from which the fit took them: errors of its masses, which change "
+    "gains and friction in proportion, are in no interval and no band"
+)
 MOST_LINKS = 8  # with other masses that a message lists
 FAR = 2.0  # deviations (rms) from which prior or fit is said to contradict
 
@@ -71,10 +75,11 @@ def _say(found: Samples) -> None:
         say(f"prior: rotor inertia and friction within {prior['joints']:g} of {prior['centre']} (as a logarithm)")
     else:
         say(f"{found.model.nominal.name}: {plural(len(found), 'robot')}, each physically consistent")
-        say(
-            f"prior: links within {prior['links']:g} of {prior['centre']} (as a logarithm), rotor inertia and "
-            f"friction within {prior['joints']:g}"
-        )
+        rest = f"rotor inertia and friction within {prior['joints']:g}"
+        if prior["links"]:
+            say(f"prior: links within {prior['links']:g} of {prior['centre']} (as a logarithm), {rest}")
+        else:
+            say(f"prior: {rest} of {prior['centre']} (as a logarithm); {SAME_LINKS}")
     if prior["mended"]:
         say(f"no body has the inertia that the file gives for {', '.join(prior['mended'])}: the nearest one was taken")
     if prior["distance"] > FAR:

@@ -189,7 +189,7 @@ class Samples:
     @property
     def far_masses(self) -> list[dict[str, Any]]:
         """Links whose most probable mass is beyond 95 % of the prior's, and their masses in the robot file [kg]."""
-        if not self.model.nominal.has_parameters:
+        if not self.model.nominal.has_parameters or not self.prior["links"]:
             return []
         own, far = self.standard(), np.exp(MOST_OF_NORMAL * self.prior["links"])
         found = []

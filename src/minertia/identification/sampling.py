@@ -101,7 +101,7 @@ def _prior(posterior: Posterior, best: Array, options: SampleOptions) -> dict[st
     links, data = best[: 10 * len(posterior.space.links)], len(posterior.density.values)
     missed = posterior.density.residual(best[None])[0, :data]
     return {
-        "links": options.prior,
+        "links": options.prior if posterior.space.links else 0.0,
         "joints": options.joint_prior,
         "centre": posterior.centre,
         "mended": list(posterior.mended),

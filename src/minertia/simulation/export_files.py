@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -53,11 +54,16 @@ def write_exports(model: Model, folder: Path, names: Sequence[str]) -> tuple[Not
     for name in names:
         file = folder / BY_NAME[name].file
         try:
-            found += write_export(model, file, name)
+            found += [_of_file(file, note) for note in write_export(model, file, name)]
         except MinertiaError as err:
             reason = str(err).replace(f"{folder}{os.sep}", "")  # which is moved to the result later
             found.append(Note("warning", file.name, f"not written: {reason}"))
     return tuple(found)
+
+
+def _of_file(file: Path, note: Note) -> Note:
+    """Note that names its file: other files of the result may hold what this one does not."""
+    return note if note.where == file.name else replace(note, where=f"{file.name}, {note.where}")
 
 
 def write_export(model: Model, file: Path, name: str, *, force: bool = False) -> tuple[Note, ...]:

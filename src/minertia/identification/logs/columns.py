@@ -107,9 +107,12 @@ PATTERNS: dict[str, tuple[Pattern, ...]] = {
     ),
     "temperature": _patterns("temperature temp joint_temperature actual_temperature", "temperature temp"),
     # what the joints were told; never u1, which is a voltage
-    "command": _patterns(
-        "q_cmd q_ref q_des q_target target_q cmd cmd_q des_dof_pos action",
-        "q_cmd command target_position target action",
+    "command": (
+        *_patterns(
+            "q_cmd q_ref q_des q_target target_q cmd cmd_q des_dof_pos action",
+            "q_cmd command target_position target action",
+        ),
+        *(Pattern(f"q{joint}_{word}") for word in ("cmd", "ref", "des", "target") for joint in ("{j}", "{j0}")),
     ),
     "command_velocity": _patterns("qd_cmd qd_ref qd_des target_qd dq_cmd dq_des des_dof_vel", "qd_cmd target_velocity"),
     # a second encoder, beside that of the link
@@ -300,6 +303,7 @@ class _HeaderChoice:
 
     def _missing(self, signal: str) -> None:
         examples = {"q": "q1, actual_q_0 or position_<joint>", "effort": "tau1, i1, actual_current_0 or effort_<joint>"}
+        instead = ", nor of commanded positions, such as q_cmd1 or command_<joint>" if signal == "effort" else ""
         if getattr(self.map, signal) == "":
             self._fail(f'{signal} = "" omits a signal that is needed; name its columns')
         n = len(self.joints)
@@ -318,7 +322,7 @@ class _HeaderChoice:
         listed = ", ".join(f'"c{k + 1}"' for k in range(n))
         self._fail(
             f"no columns of {what} are recognised for the {n} coordinates of '{self.robot.name}' "
-            f"({', '.join(self.joints)}), such as {examples[signal]}; "
+            f"({', '.join(self.joints)}), such as {examples[signal]}{instead}; "
             f"{beside(self.source, f'{signal} = [{listed}]')}, with names of columns in place of c1 ...; the log "
             f"has: {self._listed()}"
         )
