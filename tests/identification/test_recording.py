@@ -446,7 +446,7 @@ def test_delay_in_blocks(tmp_path: Path, delay: float, rows: int):
     wanted = np.column_stack([np.interp(t[inside] + delay, t, x) for x in m["tau"].T])
     np.testing.assert_allclose(found["tau"], wanted, atol=1e-11)
     assert parts[0].first_row == 1 + int(np.argmax(inside))
-    assert "ms earlier" in parts[0].notes[-1]
+    assert ("ms earlier" if delay > 0 else "ms later") in parts[0].notes[-1]
 
 
 def test_mapping_beside_the_log(tmp_path: Path):

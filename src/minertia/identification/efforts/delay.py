@@ -52,9 +52,9 @@ class Delay:
         """Message on a corrected delay."""
         word = "lag" if self.seconds > 0 else "lead"
         return (
-            f"the efforts {word} the positions by {1e3 * abs(self.seconds):.2g} +- {2e3 * self.deviation:.1g} ms: they "
-            f"are shifted by that in all logs, which changes the error of predictions by {-100 * self.gain:+.2g} % "
-            "(give delay to choose yourself)"
+            f"the efforts {word} the positions by {1e3 * abs(self.seconds):.2g} +- {2e3 * self.deviation:.1g} ms and "
+            f"are shifted by that in all logs: error of predictions {-100 * self.gain:+.2g} % (give delay to choose "
+            "yourself)"
         )
 
 

@@ -98,7 +98,8 @@ def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Reco
     """Compensate the delay of efforts, tau(t) = logged(t + delay) [s]; samples at the ends are dropped."""
     held: Recording | None = None  # samples to come, and the efforts they need
     done, begin, found = 0, 0.0, False
-    note = f"efforts were shifted {delay * 1000.0:g} ms earlier: they lag the positions"
+    way = "earlier: they lag" if delay > 0 else "later: they lead"
+    note = f"efforts were shifted {abs(delay) * 1000.0:.3g} ms {way} the positions"
     for block in blocks:
         if block.tau is None:
             yield block
