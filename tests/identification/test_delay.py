@@ -79,6 +79,11 @@ def test_a_model_reads_later_logs_with_the_delay_of_its_own(tmp_path: Path) -> N
     (of_file,) = validate(result.model(), written("later.csv", later))
     (of_memory,) = validate(result.model(), later)
     assert of_file.relative == pytest.approx(of_memory.relative, rel=1e-3) and of_file.relative < 0.03
+    columns = ColumnMap(t="t")
+    (other,) = validate(result.model(), written("later.csv", later), columns=columns)
+    assert other.relative == of_file.relative  # columns that state no delay change none
+    (stated,) = validate(result.model(), later, columns=replace(columns, drive=Drive(delay=0.0)))
+    assert stated.relative > 1.2 * of_file.relative
 
 
 def test_a_delay_that_no_filter_has_is_left_to_the_verdict() -> None:
