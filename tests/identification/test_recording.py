@@ -446,7 +446,22 @@ def test_delay_in_blocks(tmp_path: Path, delay: float, rows: int):
     wanted = np.column_stack([np.interp(t[inside] + delay, t, x) for x in m["tau"].T])
     np.testing.assert_allclose(found["tau"], wanted, atol=1e-11)
     assert parts[0].first_row == 1 + int(np.argmax(inside))
-    assert "ms earlier" in parts[0].notes[-1]
+    assert ("ms earlier: they lag" if delay > 0 else "ms later: they lead") in parts[0].notes[-1]
+
+
+@pytest.mark.parametrize("delay", [0.05, -0.05])
+@pytest.mark.parametrize("rows", [300, 10_000])
+def test_delay_of_a_log_in_bursts(tmp_path: Path, delay: float, rows: int):
+    """Rows that arrive ten at a time are shifted by the times at which they were sampled."""
+    m = {name: x[:2500] for name, x in motion().items()}
+    late = np.column_stack([np.interp(m["t"] - delay, m["t"], x) for x in m["tau"].T])
+    path = write_csv(tmp_path / "run.csv", table({**m, "t": m["t"][9::10].repeat(10), "tau": late}, q="q", tau="tau"))
+    given = ColumnMap(drive=Drive(delay=delay))
+    parts = list(iter_blocks(path, ROBOT, given, rows=rows))
+    first, found = parts[0].first_row - 1, np.concatenate([part.tau for part in parts])
+    wanted = m["tau"][first : first + len(found)]
+    np.testing.assert_allclose(found, wanted, atol=2e-3 * np.abs(wanted).max())
+    assert len(found) > len(m["t"]) - 60
 
 
 def test_mapping_beside_the_log(tmp_path: Path):
