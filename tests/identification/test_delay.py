@@ -11,6 +11,7 @@ import pytest
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.identify import build_problem, identify, solve
 from minertia.identification.logs.options import ColumnMap, Drive
+from minertia.identification.logs.readers import read_recording
 from minertia.identification.logs.recording import Recording
 from minertia.identification.validate import validate
 from minertia.robot.files import read_robot
@@ -90,6 +91,16 @@ def test_a_delay_that_no_filter_has_is_left_to_the_verdict() -> None:
     problem = build_problem(Campaign(robot(), log(0.08, 0), **STATED))
     assert problem.campaign.map.drive.delay is None
     assert [one.is_selected for one in problem.tried if one.choice == "delay"] == [False]
+
+
+def test_a_recording_that_was_read_with_a_stated_delay_is_not_shifted(tmp_path: Path) -> None:
+    late = log(0.02, 0)
+    table = {"t": late.t, **{f"q{j + 1}": x for j, x in enumerate(late.q.T)}}
+    path = write_csv(tmp_path / "late.csv", table | {f"tau{j + 1}": x for j, x in enumerate(late.efforts().T)})
+    for stated in (0.0, 0.01, 0.02):
+        read = read_recording(path, robot(), ColumnMap(drive=Drive(delay=stated)))
+        problem = build_problem(Campaign(robot(), read, **STATED))
+        assert problem.campaign.map.drive.delay is None and len(problem.logs[0].recording or ()) == len(read)
 
 
 def test_a_stated_delay_acts_on_recordings_as_on_files() -> None:
