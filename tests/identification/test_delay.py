@@ -13,6 +13,7 @@ from minertia.identification.identify import build_problem, identify, solve
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.logs.recording import Recording
+from minertia.identification.score import score_model
 from minertia.identification.validate import validate
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
@@ -108,3 +109,16 @@ def test_a_stated_delay_acts_on_recordings_as_on_files() -> None:
     problem = build_problem(Campaign(robot(), log(0.02, 0), log(0.02, 1), columns=stated, **STATED))
     assert unseen_part(problem, solve(problem)) < 0.03
     assert not [one for one in problem.tried if one.choice == "delay"]
+
+
+@pytest.mark.parametrize("late", [0.02, -0.02])
+def test_a_table_that_predicts_the_log_is_not_charged_with_its_delay(tmp_path: Path, late: float) -> None:
+    """Who predicts the logged efforts exactly scores 0, whether their delay was chosen or there is none."""
+    fitted, unseen = log(late, 0), log(late, 1)
+    table = {"t": unseen.t, **{f"tau{j + 1}": x for j, x in enumerate(unseen.efforts().T)}}
+    path = write_csv(tmp_path / "predicted.csv", table)
+    for delay in (None, 0.0):
+        drive = ColumnMap(drive=Drive(delay=delay))
+        problem = build_problem(Campaign(robot(), fitted, unseen, columns=drive, **STATED))
+        assert bool(problem.campaign.map.drive.delay) == (delay is None)
+        assert score_model(path, problem).validation[0].relative < 1e-4

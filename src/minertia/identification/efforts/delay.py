@@ -19,6 +19,7 @@ from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.tried import Tried
 from minertia.io.arrays import Array
 
+DELAY = "delay"  # name of the choice
 PARTS = 8  # of all logs together, at least
 FEWEST = 2  # parts of a log
 SURE, AGREED = 4.0, 2.0  # deviations, between parts of the logs and between joints, below which it may be chance
@@ -45,7 +46,7 @@ class Delay:
     @property
     def tried(self) -> Tried:
         """Record of the choice."""
-        return Tried("delay", f"{1e3 * self.seconds:.3g} ms", self.gain, not self.reason, self.reason)
+        return Tried(DELAY, f"{1e3 * self.seconds:.3g} ms", self.gain, not self.reason, self.reason)
 
     @property
     def sentence(self) -> str:
