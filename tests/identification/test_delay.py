@@ -52,7 +52,10 @@ def test_a_delay_is_found_and_predictions_are_as_good_as_with_the_true_one(late:
     found = problem.campaign.map.drive.delay
     assert found == pytest.approx(late, abs=2.5e-3)
     estimate = solve(problem)
-    assert any("the efforts" in note and "shifted" in note for note in estimate.notes)
+    (told,) = (note for note in estimate.notes if "the efforts" in note and "shifted" in note)
+    read = problem.logs[0].recording
+    assert read is not None  # both notes call the delay the same
+    assert f" by {1e3 * abs(found):.3g} +- " in told and f" {1e3 * abs(found):.3g} ms " in " ".join(read.notes)
     assert [one.is_selected for one in problem.tried if one.choice == "delay"] == [True]
     left = unseen_part(problem, estimate)
     true, none = (build_problem(replace(asked, columns=ColumnMap(drive=Drive(delay=x)))) for x in (late, 0.0))

@@ -53,9 +53,9 @@ class Delay:
         """Message on a corrected delay."""
         word = "lag" if self.seconds > 0 else "lead"
         return (
-            f"the efforts {word} the positions by {1e3 * abs(self.seconds):.2g} +- {2e3 * self.deviation:.1g} ms: they "
+            f"the efforts {word} the positions by {1e3 * abs(self.seconds):.3g} +- {2e3 * self.deviation:.1g} ms: they "
             f"are shifted by that in all logs, which changes the error of predictions by {-100 * self.gain:+.2g} % "
-            "(give delay to choose yourself)"
+            "(delay of [drive] sets another, 0 none)"
         )
 
 
