@@ -111,7 +111,7 @@ def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Reco
         t = spread(held.t)
         begin = float(t[0]) if is_first else begin
         at = t + delay
-        ready = _leading(at <= t[-1])
+        ready = len(at) - _leading((at > t[-1])[::-1])  # a clock that goes back is refused later, with its row
         first = max(done, _leading(at < begin))
         if ready > first:
             rows = slice(first, ready)
