@@ -91,6 +91,14 @@ def test_a_model_reads_later_logs_with_the_delay_of_its_own(tmp_path: Path) -> N
     assert stated.relative > 1.2 * of_file.relative
 
 
+def test_logs_of_different_delays_are_not_shifted_by_their_mean() -> None:
+    late = [log(0.02, draw) for draw in range(3)]
+    mixed, alike = (build_problem(Campaign(robot(), [*late, log(x, 4)], **STATED)) for x in (0.0, 0.015))
+    assert mixed.campaign.map.drive.delay is None
+    assert [one.reason for one in mixed.tried if one.choice == "delay"] == ["it differs between logs"]
+    assert alike.campaign.map.drive.delay == pytest.approx(0.019, abs=2e-3)
+
+
 def test_a_delay_that_no_filter_has_is_left_to_the_verdict() -> None:
     problem = build_problem(Campaign(robot(), log(0.08, 0), **STATED))
     assert problem.campaign.map.drive.delay is None
