@@ -52,7 +52,7 @@ def identified(arm, tmp_path_factory) -> tuple[dict, Path]:
 def test_every_option_of_automatic_choices_is_listed(identified):
     data, out = identified
     choices = data["choices"]
-    assert {c["choice"] for c in choices} == {"cut-off", "effects", "estimator"}
+    assert {c["choice"] for c in choices} == {"cut-off", "delay", "effects", "estimator"}
     assert [c["option"] for c in choices if c["choice"] == "estimator" and c["selected"]] == [data["estimator"]]
     assert all(c["selected"] != bool(c["reason"]) for c in choices)
     added = [c["gain"] for c in choices if c["selected"] and " at " in c["option"]]

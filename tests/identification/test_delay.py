@@ -11,7 +11,9 @@ import pytest
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.identify import build_problem, identify, solve
 from minertia.identification.logs.options import ColumnMap, Drive
+from minertia.identification.logs.readers import read_recording
 from minertia.identification.logs.recording import Recording
+from minertia.identification.score import score_model
 from minertia.identification.validate import validate
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
@@ -50,7 +52,10 @@ def test_a_delay_is_found_and_predictions_are_as_good_as_with_the_true_one(late:
     found = problem.campaign.map.drive.delay
     assert found == pytest.approx(late, abs=2.5e-3)
     estimate = solve(problem)
-    assert any("the efforts" in note and "shifted" in note for note in estimate.notes)
+    (told,) = (note for note in estimate.notes if "the efforts" in note and "shifted" in note)
+    read = problem.logs[0].recording
+    assert read is not None  # both notes call the delay the same
+    assert f" by {1e3 * abs(found):.3g} +- " in told and f" {1e3 * abs(found):.3g} ms " in " ".join(read.notes)
     assert [one.is_selected for one in problem.tried if one.choice == "delay"] == [True]
     left = unseen_part(problem, estimate)
     true, none = (build_problem(replace(asked, columns=ColumnMap(drive=Drive(delay=x)))) for x in (late, 0.0))
@@ -79,6 +84,19 @@ def test_a_model_reads_later_logs_with_the_delay_of_its_own(tmp_path: Path) -> N
     (of_file,) = validate(result.model(), written("later.csv", later))
     (of_memory,) = validate(result.model(), later)
     assert of_file.relative == pytest.approx(of_memory.relative, rel=1e-3) and of_file.relative < 0.03
+    columns = ColumnMap(t="t")
+    (other,) = validate(result.model(), written("later.csv", later), columns=columns)
+    assert other.relative == of_file.relative  # columns that state no delay change none
+    (stated,) = validate(result.model(), later, columns=replace(columns, drive=Drive(delay=0.0)))
+    assert stated.relative > 1.2 * of_file.relative
+
+
+def test_logs_of_different_delays_are_not_shifted_by_their_mean() -> None:
+    late = [log(0.02, draw) for draw in range(3)]
+    mixed, alike = (build_problem(Campaign(robot(), [*late, log(x, 4)], **STATED)) for x in (0.0, 0.015))
+    assert mixed.campaign.map.drive.delay is None
+    assert [one.reason for one in mixed.tried if one.choice == "delay"] == ["it differs between logs"]
+    assert alike.campaign.map.drive.delay == pytest.approx(0.019, abs=2e-3)
 
 
 def test_a_delay_that_no_filter_has_is_left_to_the_verdict() -> None:
@@ -87,8 +105,31 @@ def test_a_delay_that_no_filter_has_is_left_to_the_verdict() -> None:
     assert [one.is_selected for one in problem.tried if one.choice == "delay"] == [False]
 
 
+def test_a_recording_that_was_read_with_a_stated_delay_is_not_shifted(tmp_path: Path) -> None:
+    late = log(0.02, 0)
+    table = {"t": late.t, **{f"q{j + 1}": x for j, x in enumerate(late.q.T)}}
+    path = write_csv(tmp_path / "late.csv", table | {f"tau{j + 1}": x for j, x in enumerate(late.efforts().T)})
+    for stated in (0.0, 0.01, 0.02):
+        read = read_recording(path, robot(), ColumnMap(drive=Drive(delay=stated)))
+        problem = build_problem(Campaign(robot(), read, **STATED))
+        assert problem.campaign.map.drive.delay is None and len(problem.logs[0].recording or ()) == len(read)
+
+
 def test_a_stated_delay_acts_on_recordings_as_on_files() -> None:
     stated = ColumnMap(drive=Drive(delay=0.02))
     problem = build_problem(Campaign(robot(), log(0.02, 0), log(0.02, 1), columns=stated, **STATED))
     assert unseen_part(problem, solve(problem)) < 0.03
     assert not [one for one in problem.tried if one.choice == "delay"]
+
+
+@pytest.mark.parametrize("late", [0.02, -0.02])
+def test_a_table_that_predicts_the_log_is_not_charged_with_its_delay(tmp_path: Path, late: float) -> None:
+    """Who predicts the logged efforts exactly scores 0, whether their delay was chosen or there is none."""
+    fitted, unseen = log(late, 0), log(late, 1)
+    table = {"t": unseen.t, **{f"tau{j + 1}": x for j, x in enumerate(unseen.efforts().T)}}
+    path = write_csv(tmp_path / "predicted.csv", table)
+    for delay in (None, 0.0):
+        drive = ColumnMap(drive=Drive(delay=delay))
+        problem = build_problem(Campaign(robot(), fitted, unseen, columns=drive, **STATED))
+        assert bool(problem.campaign.map.drive.delay) == (delay is None)
+        assert score_model(path, problem).validation[0].relative < 1e-4

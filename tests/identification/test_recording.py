@@ -18,6 +18,7 @@ from minertia.identification.logs.file import float_column
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.readers import column_names, iter_blocks, read_recording
 from minertia.identification.logs.recording import Recording, joined
+from minertia.identification.logs.repair import repaired
 from minertia.io.errors import MinertiaError, RecordingError, ShapeError
 from tests.identification.logs import chain, motion, table, write_csv
 
@@ -446,7 +447,35 @@ def test_delay_in_blocks(tmp_path: Path, delay: float, rows: int):
     wanted = np.column_stack([np.interp(t[inside] + delay, t, x) for x in m["tau"].T])
     np.testing.assert_allclose(found["tau"], wanted, atol=1e-11)
     assert parts[0].first_row == 1 + int(np.argmax(inside))
-    assert ("ms earlier" if delay > 0 else "ms later") in parts[0].notes[-1]
+    assert ("ms earlier: they lag" if delay > 0 else "ms later: they lead") in parts[0].notes[-1]
+
+
+@pytest.mark.parametrize("delay", [0.05, -0.05])
+@pytest.mark.parametrize("clock", ["starts again", "has an outlier"])
+def test_a_clock_that_goes_back_is_refused_in_a_delayed_log_as_in_others(tmp_path: Path, delay: float, clock: str):
+    m = {name: x[:2500] for name, x in motion().items()}
+    t = np.concatenate([m["t"][:1100], m["t"][:900]]) if clock == "starts again" else np.array(m["t"])
+    t[1000] += 50.0 * (clock == "has an outlier")
+    path = write_csv(tmp_path / "run.csv", table({**m, "t": t}, q="q", tau="tau"))
+    for rows in (300, 10_000):
+        blocks = list(iter_blocks(path, ROBOT, ColumnMap(drive=Drive(delay=delay)), rows=rows))
+        with pytest.raises(RecordingError, match="time goes back"):
+            repaired(joined(blocks))
+
+
+@pytest.mark.parametrize("delay", [0.05, -0.05])
+@pytest.mark.parametrize("rows", [300, 10_000])
+def test_delay_of_a_log_in_bursts(tmp_path: Path, delay: float, rows: int):
+    """Rows that arrive ten at a time are shifted by the times at which they were sampled."""
+    m = {name: x[:2500] for name, x in motion().items()}
+    late = np.column_stack([np.interp(m["t"] - delay, m["t"], x) for x in m["tau"].T])
+    path = write_csv(tmp_path / "run.csv", table({**m, "t": m["t"][9::10].repeat(10), "tau": late}, q="q", tau="tau"))
+    given = ColumnMap(drive=Drive(delay=delay))
+    parts = list(iter_blocks(path, ROBOT, given, rows=rows))
+    first, found = parts[0].first_row - 1, np.concatenate([part.tau for part in parts])
+    wanted = m["tau"][first : first + len(found)]
+    np.testing.assert_allclose(found, wanted, atol=2e-3 * np.abs(wanted).max())
+    assert len(found) > len(m["t"]) - 60
 
 
 def test_mapping_beside_the_log(tmp_path: Path):

@@ -12,7 +12,7 @@ import numpy as np
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.read import recorded_campaign
 from minertia.identification.evidence.parameters import ParameterEvidence
-from minertia.identification.logs.options import ColumnMap
+from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.model import Model
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.servo_runs import indexed_logs
@@ -69,13 +69,16 @@ def campaign_like(
 ) -> Campaign:
     """Campaign that reads other logs with the settings of a model, to predict them.
 
-    A folder of runs with an index.csv is read with the loads and gains that this states.  drop_torn: drop malformed
-    rows.
+    A folder of runs with an index.csv is read with the loads and gains that this states.  columns: if they state no
+    delay of the efforts, that of the model holds, which may have been chosen from its logs.  drop_torn: drop
+    malformed rows.
     """
     campaign = recorded_campaign(model.nominal, model.campaign)
     joints = tuple(name for name in model.row_names if name in model.nominal.coordinate_names)
     changes = {} if columns is None else {"columns": columns}
     made = replace(campaign, joints=joints, validate=indexed_logs(logs), **changes)  # type: ignore[arg-type]
+    if made.map.drive.delay is None:
+        made = made.reading(ColumnMap(drive=Drive(delay=campaign.map.drive.delay)))
     return made.reading(ColumnMap(drop_torn=drop_torn))
 
 

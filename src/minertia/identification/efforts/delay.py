@@ -19,6 +19,7 @@ from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.tried import Tried
 from minertia.io.arrays import Array
 
+DELAY = "delay"  # name of the choice
 PARTS = 8  # of all logs together, at least
 FEWEST = 2  # parts of a log
 SURE, AGREED = 4.0, 2.0  # deviations, between parts of the logs and between joints, below which it may be chance
@@ -45,24 +46,26 @@ class Delay:
     @property
     def tried(self) -> Tried:
         """Record of the choice."""
-        return Tried("delay", f"{1e3 * self.seconds:.3g} ms", self.gain, not self.reason, self.reason)
+        return Tried(DELAY, f"{1e3 * self.seconds:.3g} ms", self.gain, not self.reason, self.reason)
 
     @property
     def sentence(self) -> str:
         """Message on a corrected delay."""
         word = "lag" if self.seconds > 0 else "lead"
         return (
-            f"the efforts {word} the positions by {1e3 * abs(self.seconds):.2g} +- {2e3 * self.deviation:.1g} ms and "
-            f"are shifted by that in all logs: error of predictions {-100 * self.gain:+.2g} % (give delay to choose "
-            "yourself)"
+            f"the efforts {word} the positions by {1e3 * abs(self.seconds):.3g} +- {2e3 * self.deviation:.1g} ms and "
+            f"are shifted by that in all logs: error of predictions {-100 * self.gain:+.2g} % (delay of [drive] sets "
+            "another, 0 none)"
         )
 
 
 def effort_delay(model: LinearModel, beta: Array, logs: Sequence[EffortLog]) -> Delay | None:
     """Delay that the residuals of a fit show in its logs; None where they cannot."""
-    sums = [part for log in logs for part in _sums(model, beta, log, max(FEWEST, -(-PARTS // len(logs))))]
+    each = [_sums(model, beta, log, max(FEWEST, -(-PARTS // len(logs)))) for log in logs]
+    sums = [part for own in each for part in own]
     if len(sums) < PARTS:
         return None
+    of_log = np.repeat(np.arange(len(each)), [len(own) for own in each])
     parts = np.array(sums)  # (parts, 3, joints)
     whole = parts.sum(axis=0)
     shown = (whole[1] > 0) & (whole[2] > 0)
@@ -73,11 +76,14 @@ def effort_delay(model: LinearModel, beta: Array, logs: Sequence[EffortLog]) -> 
     seconds, deviation = _jackknife(late)
     (_, _, before), after = parts.sum(axis=(0, 2)), left.sum()
     gain = 1 - np.sqrt(after / before)
+    worst = max(_growth(parts[of_log == k].sum(axis=(0, 2)), seconds) for k in set(of_log))
     reason = ""
     if abs(seconds) > LONGEST:
         reason = "longer than that of a log whose signals belong together"
     elif abs(seconds) < SURE * deviation:
         reason = "it differs between parts of the logs"
+    elif worst > GAIN:
+        reason = "it differs between logs"
     elif shown.sum() > 2 and abs(seconds) < AGREED * _jackknife(_without_each(parts.sum(axis=0).T)[0])[1]:
         reason = "it differs between joints"
     elif after > (1 - GAIN) * before and abs(seconds) < DOUBTLESS * deviation:
@@ -112,6 +118,11 @@ def _without_each(sums: Array) -> tuple[Array, Array]:
     others = sums.sum(axis=0) - sums
     late = others[:, 0] / np.maximum(others[:, 1], 1e-300)
     return late, sums[:, 2] - 2 * late * sums[:, 0] + late**2 * sums[:, 1]
+
+
+def _growth(sums: Array, late: float) -> float:
+    """Relative growth of the squares of sums (3,) by a delay."""
+    return float((late**2 * sums[1] - 2 * late * sums[0]) / max(sums[2], 1e-300))
 
 
 def _jackknife(values: Array) -> tuple[float, float]:

@@ -84,12 +84,14 @@ class RobotEntrant(Entrant):
 class TableEntrant(Entrant):
     """Tables of predicted joint efforts over time, one for each log.
 
-    files: table of each log by the name of the log's file without extensions.
+    files: table of each log by the name of the log's file without extensions.  late: delay of the logged efforts, and
+    so of the tables [s], that was chosen from the logs, which their author cannot know.
     """
 
     kind: ClassVar[str] = "efforts"
     linear: LinearModel
     files: Mapping[str, Path]
+    late: float = 0.0
 
     def covers(self, log: EffortLog) -> bool:
         """Whether there is a table for the log that overlaps with its time range."""
@@ -106,6 +108,7 @@ class TableEntrant(Entrant):
             known = ", ".join(self.files)
             raise InputError(f"no table predicts the efforts of {log.name}; there are tables for: {known}")
         t, tau = self._table(file)
+        t = t - self.late
         times = block.t if block.instants is None else block.instants
         step, most = float(np.diff(t).max(initial=0.0)), 0.5 / log.evaluation.cutoff_hz
         if t[0] > times[0] + step or t[-1] < times[-1] - step or step > most:
@@ -151,10 +154,12 @@ class TableEntrant(Entrant):
         return None
 
 
-def entrant_of(given: Model | Robot | str | Path, linear: LinearModel, logs: Sequence[EffortLog]) -> Entrant:
+def entrant_of(
+    given: Model | Robot | str | Path, linear: LinearModel, logs: Sequence[EffortLog], late: float = 0.0
+) -> Entrant:
     """Entrant from a model, a robot, their file, a table of predicted efforts, or a folder of tables.
 
-    logs: those to be predicted; a single table belongs to the file that they share.
+    logs: those to be predicted; a single table belongs to the file that they share.  late: see `TableEntrant`.
     """
     if isinstance(given, Model):
         return _model_entry(given, linear)
@@ -173,7 +178,7 @@ def entrant_of(given: Model | Robot | str | Path, linear: LinearModel, logs: Seq
             raise InputError(
                 f"the folder '{path}' has neither a model.toml nor tables of predicted efforts, named like the logs"
             )
-        return TableEntrant(linear, tables)
+        return TableEntrant(linear, tables, late)
     if _is_table(path):
         files = dict.fromkeys(_stem(log.name) for log in logs)
         if len(files) > 1:
@@ -181,7 +186,7 @@ def entrant_of(given: Model | Robot | str | Path, linear: LinearModel, logs: Seq
                 f"the set has {len(files)} validation logs; give a folder with a table for each, named like the logs: "
                 f"{', '.join(files)}"
             )
-        return TableEntrant(linear, dict.fromkeys(files, path))
+        return TableEntrant(linear, dict.fromkeys(files, path), late)
     return _robot_entry(read_robot(given), linear)
 
 

@@ -14,6 +14,7 @@ from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, build_rows
+from minertia.identification.efforts.delay import DELAY
 from minertia.identification.efforts.entrants import entrant_of
 from minertia.identification.efforts.exports import exported
 from minertia.identification.efforts.files import robot_files, write_robot_files
@@ -102,7 +103,9 @@ class EffortProblem(EffortRows, Problem):
 
     def scored(self, entry: Model | Robot | str | Path) -> ScoredEvidence:
         """Evidence for a model, a robot or tables of predicted efforts that anybody made."""
-        return scored_evidence(self, entrant_of(entry, self.linear, self.unseen or self.logs))
+        is_chosen = any(one.choice == DELAY and one.is_selected for one in self.tried)
+        late = (self.campaign.map.drive.delay or 0.0) if is_chosen else 0.0
+        return scored_evidence(self, entrant_of(entry, self.linear, self.unseen or self.logs, late))
 
     def rows(self, estimate: Estimate) -> Observation:
         """R factors of all unknowns, independent of the estimate."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.identification.logs.options import Drive
 from minertia.identification.logs.recording import Recording, joined
+from minertia.identification.logs.stamps import spread
 from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
 
@@ -98,26 +99,28 @@ def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Reco
     """Compensate the delay of efforts, tau(t) = logged(t + delay) [s]; samples at the ends are dropped."""
     held: Recording | None = None  # samples to come, and the efforts they need
     done, begin, found = 0, 0.0, False
-    way = "earlier: they lag" if delay > 0 else "later: they lead"
-    note = f"efforts were shifted {abs(delay) * 1000.0:.3g} ms {way} the positions"
+    where, word = ("earlier", "lag") if delay > 0 else ("later", "lead")
+    note = f"efforts were shifted {abs(delay) * 1000.0:.3g} ms {where}: they {word} the positions"
     for block in blocks:
         if block.tau is None:
             yield block
             found = True
             continue
-        begin = float(block.t[0]) if held is None else begin
+        is_first = held is None
         held = block if held is None else joined([held, block])
-        at = held.t + delay
-        ready = _leading(at <= held.t[-1])
+        t = spread(held.t)
+        begin = float(t[0]) if is_first else begin
+        at = t + delay
+        ready = len(at) - _leading((at > t[-1])[::-1])  # a clock that goes back is refused later, with its row
         first = max(done, _leading(at < begin))
         if ready > first:
             rows = slice(first, ready)
-            tau = np.column_stack([np.interp(at[rows], held.t, column) for column in held.efforts().T])
+            tau = np.column_stack([np.interp(at[rows], t, column) for column in held.efforts().T])
             yield replace(held.select(rows), tau=tau, undelayed=delay).noted(note)
             found = True
         done = max(done, ready)
-        needed = min(float(at[min(done, len(at) - 1)]), float(held.t[min(done, len(at) - 1)]))
-        keep = max(min(int(np.searchsorted(held.t, needed)) - 1, done), 0)
+        needed = min(float(at[min(done, len(at) - 1)]), float(t[min(done, len(at) - 1)]))
+        keep = max(min(int(np.searchsorted(t, needed)) - 1, done), 0)
         held, done = held.select(slice(keep, None)), done - keep
     if held is not None and not found:
         raise RecordingError(f"the log is shorter than the delay of {delay:g} s", file=held.source or None)

@@ -93,7 +93,9 @@ def iter_blocks(
     if drop_torn:
         given = replace(given, drop_torn=True)
     blocks = _blocks(path, robot, given, rows, effort)
-    return undelayed_blocks(blocks, given.drive.delay) if given.drive.delay else blocks
+    if given.drive.delay == 0:  # stated, so that no fit chooses another
+        return (replace(block, undelayed=0.0) for block in blocks)
+    return blocks if given.drive.delay is None else undelayed_blocks(blocks, given.drive.delay)
 
 
 def column_names(path: str | Path, columns: ColumnMap | None = None, robot: Robot | None = None) -> tuple[str, ...]:

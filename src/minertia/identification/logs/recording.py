@@ -67,7 +67,8 @@ class Recording:
     coordinate, name -> (N, n): "temperature" [degC], "command" and "command_velocity" [as q and qd], "motor"
     [as q]: motor positions from a second encoder. marks: signals with one value per sample, name -> (N,):
     "program" (a number), "load" [kg].  sensed: (N, 6 per sensor) forces [N] and moments [N m] that force/torque
-    sensors exert on what is beyond them, in their axes.
+    sensors exert on what is beyond them, in their axes.  undelayed: delay [s] that was stated
+    and taken from the efforts, so that no other one is; None if none was stated.
     """
 
     t: Array

@@ -59,6 +59,15 @@ def bursts_of(t: Array) -> Bursts | None:
     return Bursts(starts, size, period, step, is_even)
 
 
+def spread(t: Array) -> Array:
+    """Uniform times for rows that were stamped in regular bursts; others as they are."""
+    bursts = bursts_of(t)
+    if bursts is None or not bursts.is_even:
+        return t
+    first = int(bursts.starts[1])
+    return np.asarray(t[first] + bursts.step * (np.arange(len(t)) - first))
+
+
 def usual_step(t: Array) -> float:
     """Mean time step [s] without repeats and gaps; for stamps in bursts, the mean of all steps."""
     bursts = bursts_of(t)
