@@ -55,7 +55,8 @@ def test_a_delay_is_found_and_predictions_are_as_good_as_with_the_true_one(late:
     (told,) = (note for note in estimate.notes if "the efforts" in note and "shifted" in note)
     read = problem.logs[0].recording
     assert read is not None  # both notes call the delay the same
-    assert f" by {1e3 * abs(found):.3g} +- " in told and f" {1e3 * abs(found):.3g} ms " in " ".join(read.notes)
+    size = f"{1e3 * abs(found):.3g} ms "
+    assert f" by about {size}and " in told and f" {size}" in " ".join(read.notes)
     assert [one.is_selected for one in problem.tried if one.choice == "delay"] == [True]
     left = unseen_part(problem, estimate)
     true, none = (build_problem(replace(asked, columns=ColumnMap(drive=Drive(delay=x)))) for x in (late, 0.0))

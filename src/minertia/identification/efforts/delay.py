@@ -26,7 +26,7 @@ SURE, AGREED = 4.0, 2.0  # deviations, between parts of the logs and between joi
 # other errors of the model can look like a delay of all joints in all parts of a short log: so it is corrected if
 # predictions of left-out parts gain much (relative reduction of squares), or where it is beyond all doubt (deviations)
 GAIN, DOUBTLESS = 0.1, 8.0
-LONGEST = 0.03  # s: filters and stamps of a log are not later; the verdict names the fault in the set-up instead
+LONGEST = 0.03  # s, found at once: filters and stamps are not later; the verdict names the fault in the set-up instead
 MOST = 500_000  # rows of a log that are looked at
 
 
@@ -34,12 +34,10 @@ MOST = 500_000  # rows of a log that are looked at
 class Delay:
     """Time by which efforts lag the positions [s].
 
-    deviation: standard deviation from the spread over parts of the logs.  reason: why it is not corrected, if not.
-    gain: relative reduction of the error of predictions of left-out parts.
+    gain: relative reduction of the error of predictions of left-out parts.  reason: why it is not corrected, if not.
     """
 
     seconds: float
-    deviation: float
     gain: float
     reason: str = ""
 
@@ -53,9 +51,8 @@ class Delay:
         """Message on a corrected delay."""
         word = "lag" if self.seconds > 0 else "lead"
         return (
-            f"the efforts {word} the positions by {1e3 * abs(self.seconds):.3g} +- {2e3 * self.deviation:.1g} ms and "
-            f"are shifted by that in all logs: error of predictions {-100 * self.gain:+.2g} % (delay of [drive] sets "
-            "another, 0 none)"
+            f"the efforts {word} the positions by about {1e3 * abs(self.seconds):.3g} ms and are shifted by that in "
+            f"all logs: error of predictions {-100 * self.gain:+.2g} % (delay of [drive] sets another, 0 none)"
         )
 
 
@@ -88,7 +85,7 @@ def effort_delay(model: LinearModel, beta: Array, logs: Sequence[EffortLog]) -> 
         reason = "it differs between joints"
     elif after > (1 - GAIN) * before and abs(seconds) < DOUBTLESS * deviation:
         reason = "predictions are hardly better"
-    return Delay(float(seconds), float(deviation), float(gain), reason)
+    return Delay(float(seconds), float(gain), reason)
 
 
 def _sums(model: LinearModel, beta: Array, log: EffortLog, count: int) -> list[Array]:

@@ -50,8 +50,9 @@ from minertia.robot.robot import Note, Robot
 Array = NDArray[np.float64]
 GAINS = (
     "Gain: relative reduction of the error. For the cut-off it is the residual of short fits, over that of the initial "
-    "cut-off; for effects the error of predictions that the marginal likelihood implies, over that without the effect; "
-    "for estimators the residual on held-out blocks, over that of the selected one"
+    "cut-off; for the delay the error of predictions of left-out parts, over that without it; for effects the error of "
+    "predictions that the marginal likelihood implies, over that without the effect; for estimators the "
+    "residual on held-out blocks, over that of the selected one"
 )
 
 

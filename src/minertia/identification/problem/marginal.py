@@ -3,10 +3,10 @@
 Parameters of one group (one link of the robot file, rotors, one kind of friction at all joints: those where the file
 has a value, and the others) have a Gaussian prior whose deviations share one factor.  The factors maximise the marginal
 likelihood of the efforts (MacKay 1992; type II maximum likelihood): the product of the predictions of every part of the
-logs from the parts before it. An effect that the logs do not show gets a factor near zero, a robot file that they
+logs from the parts before it.  An effect that the logs do not show gets a factor near zero, a robot file that they
 contradict a large one; factors of a file's values have a prior of their own, without which a file that happens to fit
-would be held exact, and so have those of viscous and Coulomb friction, which every joint has. Rows are not independent:
-so many of them count as one (`memory`). Everything is algebra on R factors.
+would be held exact, and so have those of viscous and Coulomb friction, which every joint has.  Rows are not
+independent: so many of them count as one (`memory`).  Everything is algebra on R factors.
 """
 
 from __future__ import annotations
