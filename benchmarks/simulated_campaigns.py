@@ -21,6 +21,7 @@ from minertia.algebra.vec3 import compose, shift, turn_x
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.logs.recording import Recording
+from minertia.identification.problem.terms import EffectSpec, at_joints
 from minertia.identification.signals.options import Evaluation
 from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_pseudo_inertia, pseudo_inertia
@@ -38,7 +39,7 @@ GRAVITY = (0.0, 0.0, -9.81)
 RATES = (100.0, 200.0, 500.0, 1000.0)  # Hz
 DURATION = (2.0, 40.0)  # s, of a fitted log
 PERIODS = 0.8  # of the lowest drawn frequency in a log, at least: short logs are of fast motion
-UNSEEN, MOTIONS_UNSEEN = 12.0, 3  # s, and logs: the best of a thousand models for one motion is luck
+UNSEEN, MOTIONS_UNSEEN = 12.0, 12  # s, and logs: the best of a thousand models for few motions is luck
 LOGS = ((1, 0.5), (2, 0.3), (3, 0.2))  # fitted ones, and how often
 REACH = {"revolute": (0.4, 1.5), "prismatic": (0.1, 0.4)}  # rad or m, on each side
 SPEED = (0.4, 2.5)  # rad/s at an amplitude of 1
@@ -66,6 +67,7 @@ STRIBECK = (0.0, 0.4)  # of Coulomb friction
 LOAD = (0.02, 0.15)  # friction per effort carried
 SPRING = (0.05, 0.4)  # of the size of an effort, at the end of the reach
 PLACED = (0.0, 0.15)  # change of Coulomb friction with the position
+BENT = 0.1  # of the highest speed: velocity of the nearest effect to viscous friction that grows ever slower
 
 
 def is_reported(robot: int) -> bool:
@@ -75,19 +77,7 @@ def is_reported(robot: int) -> bool:
 
 def draw_campaign(robot: int, number: int) -> Campaign:
     """A campaign of a robot: fitted logs and some of other kinds of motion, with a stated evaluation."""
-    own = CampaignDraw(robot, number)
-    kinds = list(MOTIONS)
-    own.rng.shuffle(kinds)
-    count = own.rng.choice([k for k, _ in LOGS], p=[p for _, p in LOGS])
-    duration = own.log(DURATION)
-    own.speed = max(own.speed, 2 * np.pi * PERIODS / duration)
-    fitted = [own.record(kinds[0] if k < 2 else kinds[1], duration, 1.0, k) for k in range(count)]
-    unseen = [own.record(kinds[2], UNSEEN, own.uniform((0.8, 1.2)), "unseen")]
-    cutoff = min(own.log(EVALUATION), 0.15 * own.rate)
-    evaluation = Evaluation(cutoff, min(5 * cutoff, own.rate), 0.3)
-    for k in range(1, MOTIONS_UNSEEN):
-        unseen.append(own.record(kinds[2 + k % 2], UNSEEN, own.uniform((0.8, 1.2)), f"unseen {k}"))
-    return Campaign(own.file, fitted, unseen, evaluation=evaluation)
+    return CampaignDraw(robot, number).campaign()
 
 
 class CampaignDraw:
@@ -113,6 +103,37 @@ class CampaignDraw:
         self.step, self.noise, self.effort_step = self.log(STEPS), self.log(NOISE), self.log(EFFORT_STEPS)
         self.slow_noise, self.slow, self.delay = self.log(SLOW_NOISE), self.log(SLOW), self.uniform(DELAY)
         self.efforts: Array = None
+
+    def campaign(self) -> Campaign:
+        """Fitted logs and some of other kinds of motion, with a stated evaluation."""
+        kinds = list(MOTIONS)
+        self.rng.shuffle(kinds)
+        count = self.rng.choice([k for k, _ in LOGS], p=[p for _, p in LOGS])
+        duration = self.log(DURATION)
+        self.speed = max(self.speed, 2 * np.pi * PERIODS / duration)
+        fitted = [self.record(kinds[0] if k < 2 else kinds[1], duration, 1.0, k) for k in range(count)]
+        unseen = [self.record(kinds[2], UNSEEN, self.uniform((0.8, 1.2)), "unseen")]
+        cutoff = min(self.log(EVALUATION), 0.15 * self.rate)
+        evaluation = Evaluation(cutoff, min(5 * cutoff, self.rate), 0.3)
+        for k in range(1, MOTIONS_UNSEEN):
+            unseen.append(self.record(kinds[2 + k % 2], UNSEEN, self.uniform((0.8, 1.2)), f"unseen {k}"))
+        return Campaign(self.file, fitted, unseen, evaluation=evaluation)
+
+    def told(self) -> Campaign:
+        """The same with the kinds of effects that act at each joint, and their constants, stated."""
+        campaign = self.campaign()
+        joints = range(self.file.n_joints)
+        return replace(campaign, effects=tuple(one for j in joints for one in self._effects(j)))
+
+    def _effects(self, j: int) -> list[EffectSpec]:
+        f, fastest = self.friction, float(self.efforts[1][j])
+        acting = {"rotor": not self.is_behind, "viscous": True, "offset": True, "smooth_coulomb": True,
+                  "load_coulomb": f.load[j] > 0, "spring": f.spring[j] > 0, "stribeck": f.stribeck[j] > 0,
+                  "shear_thinning": f.power[j] < 1, "position_coulomb": f.placed[j] > 0}  # fmt: skip
+        constants = {"smooth_coulomb": {"width": f.width[j] * fastest}, "stribeck": {"velocity": f.slow[j] * fastest},
+                     "shear_thinning": {"velocity": BENT * fastest},
+                     "position_coulomb": {"middle": self.centre[j]}}  # fmt: skip
+        return [at_joints(self.file, word, [j], constants.get(word, {})) for word, acts in acting.items() if acts]
 
     def uniform(self, limits: tuple[float, float]) -> float:
         return float(self.rng.uniform(*limits))
