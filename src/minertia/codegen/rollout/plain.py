@@ -418,67 +418,61 @@ class PlainLoop:
         self, k: int, A: Array, motion: tuple[Array, ...], law: tuple[Array, ...], rigid: tuple[Array, Array]
     ) -> None:
         """Propagate the sensitivities through the step; rigid: mass matrix and bias of the links."""
-        x, h, s = self.task.values, self.h, self.share
-        vm, a, slope, tau = motion
-        sat, gp, gd = law
-        turned = self.quarter * h * self.friction.dv
-        damped = np.where(self.is_far, vm[self.seen], slope)
-        slide = self.friction.slide
-        T1 = self.Sq + self.mid * h * self.Sv
-        links = self._by_links(vm, a, T1)
+        (vm, a, _, tau), h, slide = motion, self.h, self.friction.slide
         e, dv = self.effects, self.friction.dv
         sliding = np.where(slide > 0, e.rubs[0], np.where(slide < 0, -1.0 * e.rubs[1], 0.0))
-        rubbing = e.carried(self.qm, self.rate, self.load, *self._middle(dv), a, sliding)
-        by_place, by_rate, by_load = (x[:, None] for x in rubbing[:3])
-        by_place, by_seen = by_place + e.by_q[:, None], self._by_seen(T1)
-        g3 = np.where(sat, 0.0, s * x.ki)
-        rates = self.Sv + self.ahead[:, None] * self.Sd
-        if x.share is not None:
-            self.Sl = self._by_gear(k, law, rates, self._by_links(vm, np.zeros_like(a), T1), rigid[1], T1)
-        R = (
-            by_place * T1
-            + (s * gp)[:, None] * by_seen
-            + by_rate * rates
-            + (s * gd + e.by_qd)[:, None] * self.Sv
-            - g3[:, None] * self.Sz
-        )
-        shapes = self._by_effects(rubbing[3])
-        if x.share is None:  # friction of the load of the step itself
+        *rubbing, shapes = e.carried(self.qm, self.rate, self.load, *self._middle(dv), a, sliding)
+        by_place, by_rate, by_load = (x[:, None] for x in rubbing)
+        T1, rates = self.Sq + self.mid * h * self.Sv, self.Sv + self.ahead[:, None] * self.Sd
+        links = self._by_links(vm, a, T1)
+        if self.task.values.share is not None:
+            still = self._by_links(vm, np.zeros_like(a), T1)
+            self.Sl = self._by_gear(k, law, rates, still, rigid[1], T1)
+        else:  # friction of the load of the step itself
             A = A + np.diagflat(by_load) @ (rigid[0] + np.diag(e.inertia))
-            self.Sl = links + self._by_effects(rubbing[3] * e.of.are_inertia)
-        R = h * (self._old(self.St, k) - links - R - by_load * self.Sl + s * self._by_far(T1))
-        R += h * (tau * self.lost_by["error"])[:, None] * by_seen
-        R += h * (self._by_springs(T1) - shapes)
-        effort = np.zeros_like(R)  # of the law itself
+            self.Sl = links + self._by_effects(shapes * e.of.are_inertia)
+        smooth = e.by_q[:, None] * T1 + e.by_qd[:, None] * self.Sv + self._by_effects(shapes)
+        rubbed = by_place * T1 + by_rate * rates + by_load * self.Sl
+        acting = self._by_law(k, T1, motion, law)
+        R = h * (self.share * acting + self._by_past(k, tau) + self._by_springs(T1) - links - smooth - rubbed)
+        R = self._by_change(A, R + self._by_length(A, a, *law[1:]))
+        self._carry_law(k, T1, R, acting, law)
+        self.Sq = self.Sq + h * (self.Sv + self.end * R) + self._by_moving(dv)
+        self.Sv, self.Sd = self.Sv + R, self._foreseen(R, a)
+
+    def _by_law(self, k: int, T1: Array, motion: tuple[Array, ...], law: tuple[Array, ...]) -> Array:
+        """Derivatives of the control efforts, without those through the change of velocity in the step."""
+        (vm, _, slope, tau), (sat, gp, gd), h = motion, law, self.h
+        turned = self.quarter * h * self.friction.dv
+        damped = np.where(self.is_far, vm[self.seen], slope)
+        found = self._by_far(T1) + (tau * self.lost_by["error"] - gp)[:, None] * self._by_seen(T1)
+        found += np.where(sat, 0.0, self.task.values.ki)[:, None] * self.Sz - gd[:, None] * self.Sv
         for c, (kind, place) in enumerate(self.task.unknowns):
-            if kind == "delay":
-                late = self._by_delay(k, tau, gp, gd)
-                R[:, c] += h * late
-                effort[:, c] += 0.0 if self.ring else late
+            if kind == "delay" and not self.ring:
+                found[:, c] += self._by_delay(k, tau, gp, gd)
             elif kind in ("kp", "ki", "kd", *OF_TARGET, "start", "warm", "sag"):
-                effort[place, c] = self._by_gain(k, kind, place, (damped, tau), law, float(turned[place]))
-                R[place, c] += h * s * effort[place, c]
-        R += self._by_length(A, a, gp, gd)
-        stuck, free = slide == 0, slide != 0
+                found[place, c] += self._by_gain(k, kind, place, (damped, tau), law, float(turned[place]))
+        return found
+
+    def _by_change(self, A: Array, R: Array) -> Array:
+        """Derivatives of the change of velocity; R: of the right-hand side."""
+        R, stuck, free = R.copy(), self.friction.slide == 0, self.friction.slide != 0
         R[stuck] = -self.Sv[stuck]
         if free.any():
             R[free] = np.linalg.solve(A[np.ix_(free, free)], R[free] - A[np.ix_(free, stuck)] @ R[stuck])
-        motor = (
-            effort
-            + self._by_far(T1)
-            - gp[:, None] * (T1 + self.quarter * h * R)
-            - gd[:, None] * (self.Sv + self.mid * R)
-            + np.where(sat, 0.0, x.ki)[:, None] * self.Sz
-        )
+        return R
+
+    def _carry_law(self, k: int, T1: Array, R: Array, acting: Array, law: tuple[Array, ...]) -> None:
+        """Propagate the sensitivities of delayed efforts and of the integrals of position errors; R: of velocities."""
+        sat, gp, gd = law
+        turned = self.quarter * self.h * R
         if self.ring:
-            self.St[k % self.ring] = motor
-        opened = np.where(sat, 0.0, h)[:, None]
-        self.Sz = self.Sz - opened * (T1 + self.quarter * h * R)[self.seen]
+            self.St[k % self.ring] = acting - gp[:, None] * turned - gd[:, None] * self.mid * R
+        opened = np.where(sat, 0.0, self.h)[:, None]
+        self.Sz = self.Sz - opened * (T1 + turned)[self.seen]
         for c, (kind, _) in enumerate(self.task.unknowns):
             if kind == "delay" and not self.ring:
                 self.Sz[:, c] += opened[:, 0] * self.task.command.u_d[k]
-        self.Sq = self.Sq + h * (self.Sv + self.end * R) + self._by_moving(dv)
-        self.Sv, self.Sd = self.Sv + R, self._foreseen(R, a)
 
     def _by_length(self, A: Array, a: Array, gp: Array, gd: Array) -> Array | float:
         """Derivatives of the rest of a step, solved for the change of velocity, by its length."""
@@ -537,10 +531,17 @@ class PlainLoop:
                 links[:, c] += (Y if kind == "link" else Q)[:, place]
         return links
 
+    def _by_past(self, k: int, tau: Array) -> Array:
+        """Derivatives of the delayed effort that acts now."""
+        found = self._old(self.St, k)
+        for c, (kind, _) in enumerate(self.task.unknowns):
+            if kind == "delay" and self.ring:
+                now = self.past[(k - self.whole) % self.ring] if self.whole else tau
+                found[:, c] += (self.past[(k - self.whole - 1) % self.ring] - now) / self.task.h
+        return found
+
     def _by_delay(self, k: int, tau: Array, gp: Array, gd: Array) -> Array:
-        if self.ring:
-            now = self.past[(k - self.whole) % self.ring] if self.whole else tau
-            return np.asarray((self.past[(k - self.whole - 1) % self.ring] - now) / self.task.h)
+        """Derivatives of the control efforts with respect to the delay of the command."""
         command = self.task.command
         gp, gd = gp + self.far[0] - tau * self.lost_by["error"], gd + self.far[1]
         return np.asarray(gp * command.u_d[k] + (0.0 if command.ud_d is None else gd * command.ud_d[k]))
