@@ -16,6 +16,7 @@ from minertia.identification.logs.recording import Recording
 from minertia.identification.payload import identify_payload
 from minertia.identification.score import score_model
 from minertia.identification.validate import validate
+from minertia.identification.watch import OnlineWatch, learn_levels, watch_log
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from tests.identification.coverage import forgotten
@@ -148,3 +149,12 @@ def test_a_payload_is_found_from_late_logs_as_from_others() -> None:
     assert chosen.mass == pytest.approx(mass, abs=3 * chosen.mass_deviation)
     assert chosen.mass_deviation < 0.5 * none.mass_deviation
     assert all(any("efforts were shifted" in note for note in one.recording.notes) for one in chosen.logs)
+
+
+def test_a_monitor_knows_its_levels_from_efforts_as_late_as_it_gets_them() -> None:
+    model = identify(Campaign(robot(), log(0.02, 0, noise=0.005), **STATED)).model()
+    levels, later = learn_levels(model, log(0.02, 1, noise=0.005)), log(0.02, 2, noise=0.005).select(slice(800))
+    watch = OnlineWatch(model, levels)
+    for q, tau in zip(later.q, later.efforts(), strict=True):
+        watch.step(q, tau)
+    assert not watch.alarms and watch_log(model, later, levels).largest == pytest.approx(watch.largest)
