@@ -11,7 +11,7 @@ from minertia import read_robot
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import OF_SPRINGS, LoopCommand, Rollout, Springs
 from tests.codegen.kernel_helpers import at_rest
-from tests.codegen.test_rollout import effects_at
+from tests.codegen.test_rollout import MOVING, effects_at
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))
 LINKS = ("ZZ1", "ZZ2", "MX2", "MY2", "MX1", "MY1")
@@ -66,7 +66,7 @@ UNKNOWNS = (
 )  # motors that read their own encoder, or that of the link
 def test_derivatives_are_those_of_the_simulated_motion(sees: tuple[int, ...], effort_delay: float | None) -> None:
     kernel = LoopKernel(ARM, (0, 1), LINKS, motors=2, effects=AT)
-    given = task(sees=sees)
+    given = replace(task(sees=sees), v0=np.tile(MOVING, 2))
     given = replace(given, values=replace(given.values, effort_delay=effort_delay))
     unknowns = UNKNOWNS[:-1] if effort_delay else UNKNOWNS
     carried = kernel.run(replace(given, unknowns=unknowns))

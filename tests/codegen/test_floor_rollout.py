@@ -14,7 +14,7 @@ from minertia.codegen.rollout.task import LoopCommand, Rollout
 from minertia.io.errors import InputError
 from minertia.robot.robot import Frame
 from tests.codegen.kernel_helpers import at_rest
-from tests.codegen.test_rollout import ARM, AT, BODY, LINKS, nudged, task, unknowns
+from tests.codegen.test_rollout import ARM, AT, BODY, LINKS, MOVING, nudged, task, unknowns
 
 TIP = 0.4  # m beyond the second joint
 ROBOT = replace(ARM, frames={"tip": Frame(1, (HERE[0], (TIP, 0, 0)))})
@@ -34,7 +34,7 @@ def tip(q: np.ndarray) -> np.ndarray:
 
 
 def test_derivatives_hold_while_it_touches_slides_and_leaves() -> None:
-    given = with_floor(task(links=True, zero=0.0), height=-0.1)
+    given = replace(with_floor(task(links=True, zero=0.0), height=-0.1), v0=MOVING)
     names = unknowns(len(LINKS) + 3)
     carried = KERNEL.run(replace(given, unknowns=names))
     assert carried is not None

@@ -13,8 +13,10 @@ from minertia.identification.identify import build_problem, identify, solve
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.logs.recording import Recording
+from minertia.identification.payload import identify_payload
 from minertia.identification.score import score_model
 from minertia.identification.validate import validate
+from minertia.identification.watch import OnlineWatch, learn_levels, watch_log
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from tests.identification.coverage import forgotten
@@ -32,9 +34,9 @@ def robot() -> Robot:
     return replace(full, effects=tuple({"IA": 0.5, "FV": 2.0, "FC": 1.0, **own} for own in full.effects))
 
 
-def log(late: float, draw: int, noise: float = 0.02) -> Recording:
+def log(late: float, draw: int, noise: float = 0.02, arm: Robot | None = None) -> Recording:
     """A log at 100 Hz whose efforts come late [s], with correlated noise."""
-    arm, shift = robot(), round(abs(late) * FINE)
+    arm, shift = robot() if arm is None else arm, round(abs(late) * FINE)
     motion = fourier_motion(arm, 20_000, draw, duration=20.0, size=0.5)
     count = len(motion.t) - shift
     here = slice(shift, None) if late > 0 else slice(0, count)
@@ -134,3 +136,25 @@ def test_a_table_that_predicts_the_log_is_not_charged_with_its_delay(tmp_path: P
         problem = build_problem(Campaign(robot(), fitted, unseen, columns=drive, **STATED))
         assert bool(problem.campaign.map.drive.delay) == (delay is None)
         assert score_model(path, problem).validation[0].relative < 1e-4
+
+
+def test_a_payload_is_found_from_late_logs_as_from_others() -> None:
+    mass, stated = 2.0, {"effects": STATED["effects"]}
+    arm = robot().with_payload(mass, (0.02, -0.03, 0.1), (0.01, 0.001, 0.0, 0.012, 0.0, 0.008))
+    without, loaded = log(0.02, 0, noise=0.005), log(0.02, 1, noise=0.005, arm=arm)
+    none, chosen = (
+        identify_payload(Campaign(robot(), without, columns=ColumnMap(drive=Drive(delay=x)), **stated), loaded)
+        for x in (0.0, None)
+    )
+    assert chosen.mass == pytest.approx(mass, abs=3 * chosen.mass_deviation)
+    assert chosen.mass_deviation < 0.5 * none.mass_deviation
+    assert all(any("efforts were shifted" in note for note in one.recording.notes) for one in chosen.logs)
+
+
+def test_a_monitor_knows_its_levels_from_efforts_as_late_as_it_gets_them() -> None:
+    model = identify(Campaign(robot(), log(0.02, 0, noise=0.005), **STATED)).model()
+    levels, later = learn_levels(model, log(0.02, 1, noise=0.005)), log(0.02, 2, noise=0.005).select(slice(800))
+    watch = OnlineWatch(model, levels)
+    for q, tau in zip(later.q, later.efforts(), strict=True):
+        watch.step(q, tau)
+    assert not watch.alarms and watch_log(model, later, levels).largest == pytest.approx(watch.largest)

@@ -59,7 +59,9 @@ class TypeEntries(Declared):
         otherwise="none",
     )
     columns: Mapping[str, Any] = option(factory=dict, help="Columns of the logs, as in campaigns.", otherwise="by name")
-    drive: Mapping[str, Any] = option(factory=dict, help="Drive of the robot, as in campaigns.", otherwise="none")
+    drive: Mapping[str, Any] = option(
+        factory=dict, help="Drive of the robot, as in campaigns; no delay is chosen.", otherwise="none"
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import Tell, prepare_campaign, refuse_unknown_gains, silent
 from minertia.identification.campaigns.prepared import EffortLog
-from minertia.identification.efforts.build import linear_of
+from minertia.identification.efforts.build import linear_of, with_delay
 from minertia.identification.evidence.verdict import grade_sentence
 from minertia.identification.loads.gains import DriveGains, drive_gains
 from minertia.identification.loads.load import Load
@@ -75,7 +75,8 @@ def _identified_load(
         doubt = grade_sentence(model.evidence.get("verdict", {}))
         return _told(found, drive, logs, (f"of the empty robot, {doubt}",) if doubt else ())
     count = len(unloaded.train)
-    campaign, logs = _prepared(unloaded, unloaded.train, loaded, tell)
+    campaign = with_delay(replace(unloaded, filter=replace(unloaded.filter, equations="torque")), tell)
+    campaign, logs = _prepared(campaign, campaign.train, loaded, tell)
     refuse_unknown_gains(campaign, logs)
     motions = list(logs)
     drive, empty, full = campaign.map.drive, motions[:count], motions[count:]

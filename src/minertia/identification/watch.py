@@ -283,8 +283,10 @@ def _whole(model: Model | str | Path) -> IdentifiedModel:
 def _recordings(
     model: IdentifiedModel, logs: LogLike | Sequence[LogLike], columns: ColumnMap | str | Path | None, tell: Tell
 ) -> list[Recording]:
-    """Unfiltered recordings of logs, uniformly sampled, on the joint side."""
+    """Unfiltered recordings of logs, uniformly sampled, on the joint side, with the delay of their efforts."""
     campaign: Campaign = campaign_like(model, logs, columns)
+    late = replace(campaign.map.drive, delay=None)  # as a monitor gets them: on-line, nothing shifts efforts
+    campaign = replace(campaign, columns=replace(campaign.map, drive=late))
     found = []
     for log in campaign.validate:
         tell(f"reading {log.name}")

@@ -65,19 +65,6 @@ class _Friction:
     f: Array
     dv: Array = field(default_factory=lambda: np.zeros(0))
 
-    def stops(self, A: Array, r: Array, v: Array, bounds: _Bounds, h: float) -> bool:
-        """Whether a single joint stops within the step; then it is solved as if the joint slid on beyond that."""
-        if not (v[0] and v[0] * self.slide[0] <= 0 and (bounds.up[0] > 0 or bounds.down[0] > 0)):
-            return False
-        turned = self.slide.copy()
-        self.slide[:] = np.sign(v)
-        self._attempt(A, r, v, bounds, h)
-        if (v[0] + self.dv[0]) * v[0] < 0:
-            return True
-        self.slide[:] = turned
-        self.step(A, r, v, bounds, h)
-        return False
-
     def step(self, A: Array, r: Array, v: Array, bounds: _Bounds, h: float) -> None:
         """Solve A dv = r + h f for f and dv.
 
@@ -106,6 +93,10 @@ class _Friction:
                 self.slide[:] = np.where(rubs, np.where(stuck, 0, np.where(f >= down, -1, 1)), none)
                 if np.array_equal(self._attempt(A, r, v, bounds, h), self.slide) or is_done:
                     return
+
+    def slide_on(self, A: Array, r: Array, v: Array, bounds: _Bounds, h: float) -> None:
+        """Solve the step with the sets as they are."""
+        self._attempt(A, r, v, bounds, h)
 
     def _attempt(self, A: Array, r: Array, v: Array, bounds: _Bounds, h: float) -> NDArray[np.int64]:
         """Solve the step with these joints stuck; return what each joint does then: the same, where it is right."""
@@ -172,11 +163,9 @@ class PlainLoop:
         self.task, self.terms, self.slopes = task, terms, slopes
         is_euler = task.values.is_euler  # as servo.c has it
         self.mid, self.quarter, self.end = (0.0, 0.0, 1.0) if is_euler else (0.5, 0.25, 0.5)
-        # length of the step, which is that of its rest after a stop, and whether it is such a rest
-        self.h, self.is_rest = task.h, False
         n, p = len(task.q0), len(task.unknowns)
-        self.Sh = np.zeros((1, p))  # of the length of the rest
-        self.solved: tuple[Array, Array] = np.zeros((n, n)), np.zeros(n)  # matrix and right-hand side of the last step
+        self.h, self.Sh = task.h, np.zeros(p)  # length of the step, or of what is left of it after a stop
+        self.stops = 0  # that may still divide the step
         self.effects = _Effects(effects, task.values.effects, functions)
         self.q, self.v = np.array(task.q0, float), np.array(task.v0, float)
         self.dvp, self.z, self.load = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -216,11 +205,9 @@ class PlainLoop:
         """Positions (rows, n) and their derivatives (rows, n, unknowns)."""
         rows, derivatives = [self.q.copy()], [self.Sq.copy()]
         for k in range(self.task.steps):
-            self.h, self.is_rest = self.task.h, False
-            rest = self._step(k)
-            self._move_shafts()
-            if rest > SHORTEST:
-                self.h, self.is_rest = rest * self.h, True
+            self.h, self.Sh = self.task.h, np.zeros(len(self.task.unknowns))
+            self.stops = 0 if self.task.values.is_euler else len(self.q)
+            while self.h > SHORTEST * self.task.h:
                 self._step(k)
                 self._move_shafts()
             if not np.all(np.abs(self.q) < FARTHEST):
@@ -230,8 +217,8 @@ class PlainLoop:
                 derivatives.append(self.Sy.copy())
         return np.array(rows), np.array(derivatives)
 
-    def _step(self, k: int) -> float:
-        """Take a step; return the part of it that is left after the joint stopped."""
+    def _step(self, k: int) -> None:
+        """Take a step, up to the first joint that stops within it: what is left is another one."""
         x, h, s = self.task.values, self.h, self.share
         u = self.task.command.u[k]
         rate = np.zeros(len(u)) if self.task.command.ud is None else self.task.command.ud[k]
@@ -260,34 +247,39 @@ class PlainLoop:
         r -= h * S.T @ (self.stiff * (S @ self.qm - x.springs.rest) + damp * (S @ self.v))
         A += S.T @ ((h * self.end * damp + self.quarter * h * h * self.stiff)[:, None] * S)
         self._foresee(held, gd, b)
-        A = self._solve(A, r, D, b)
-        can_stop = len(self.v) == 1 and x.share is not None and not x.is_euler
-        is_stopping = can_stop and self.friction.stops(*self.solved, self.v, self.bounds, h)
+        A, stopping = self._solved(A, r, D, b)
         dv = self.friction.dv
         a, slope = dv / h, self.v + self.mid * dv
         tau = held - gp * self.quarter * h * dv - gd * slope
-        if self.task.unknowns and is_stopping:
-            kept = self.Sq, self.Sv
+        taken = h if stopping is None else float(-self.v[stopping] / a[stopping])
         if self.task.unknowns:
-            self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), (D, b))
+            self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), (D, b), taken, stopping)
         if self.ring:
             self.past[k % self.ring] = tau
         self.load = b + self.effects.inertia * a + D @ a
-        self.z = self.z + np.where(sat, 0.0, h * (u - (self.qm + self.quarter * h * dv)[self.seen]))
-        if is_stopping:
-            return self._stopped(dv, *(kept if self.task.unknowns else (self.Sq, self.Sv)))
-        self.q = self.q + h * (self.v + self.end * dv)
-        self.v = np.where(self.friction.slide, self.v + dv, 0.0)
-        self.dvp = a * self.task.h if self.is_rest else dv
-        return 0.0
+        middle = self.q + taken * (self.mid * self.v + self.quarter * taken * a)
+        self.z = self.z + np.where(sat, 0.0, taken * (u - middle[self.seen]))
+        self.q = self.q + taken * (self.v + self.end * taken * a)
+        self.v = np.where(self.friction.slide, self.v + taken * a, 0.0)
+        self.dvp, self.h = a * self.task.h, h - taken
+        if stopping is not None:
+            self.v[stopping], self.dvp = 0.0, 0 * a
+            self.stops -= 1
 
-    def _stopped(self, dv: Array, Sq: Array, Sv: Array) -> float:
-        """Move to where the joint stops; Sq, Sv: derivatives before the step."""
-        v, h, part = self.v, self.h, float(-self.v[0] / dv[0])
-        to_stop = h * (v * self.Sd / dv - Sv) / dv
-        self.Sq, self.Sv, self.Sd, self.Sh = Sq + 0.5 * (part * h * Sv + v * to_stop), 0 * Sv, 0 * Sv, -to_stop
-        self.q, self.v, self.dvp = self.q + 0.5 * part * h * v, 0 * v, 0 * v
-        return 1 - part
+    def _solved(self, A: Array, r: Array, D: Array, b: Array) -> tuple[Array, int | None]:
+        """Matrix of the step, and the joint that stops first within it, if any: it is solved as if joints slid on."""
+        whole, v = self._solve(A, r, D, b), self.v
+        rubs = (self.bounds.up > 0) | (self.bounds.down > 0)
+        stiff = (self.quarter * self.h**2 * self.stiff) @ np.abs(self.pairs)  # springs that swing within the step
+        is_stiff = np.any(stiff > np.diag(D) + self.effects.inertia)
+        if is_stiff or not (self.stops and np.any(rubs & (v != 0) & (v * self.friction.slide <= 0))):
+            return whole, None
+        self.friction.slide[:] = np.where(rubs, np.sign(v), np.where(v < 0, -1, 1))
+        whole, dv = self._solve(A, r, D, b, slides_on=True), self.friction.dv
+        stops = np.flatnonzero(rubs & (v * (v + dv) < 0))
+        if len(stops):
+            return whole, int(stops[np.argmin(-v[stops] / dv[stops])])
+        return self._solve(A, r, D, b), None
 
     def _see(self) -> Array:
         """Position that each law reads, as foreseen for the midpoint: behind play that of the shaft."""
@@ -363,8 +355,11 @@ class PlainLoop:
         if is_driven:
             self.load = self._gear(self.motor, b)[0]
 
-    def _solve(self, A: Array, r: Array, D: Array, b: Array) -> Array:
-        """Solve the linear system of one implicit step; A includes derivatives of the effects at the step's end."""
+    def _solve(self, A: Array, r: Array, D: Array, b: Array, slides_on: bool = False) -> Array:
+        """Solve the linear system of one implicit step; A includes derivatives of the effects at the step's end.
+
+        slides_on: friction keeps its direction, even where that of the motion changes.
+        """
         e, h = self.effects, self.h
         reads_load = bool(e.of.read_load.any()) and self.task.values.share is None
         x, last = np.zeros_like(self.v), (np.zeros_like(self.v), np.zeros_like(self.v))
@@ -379,8 +374,8 @@ class PlainLoop:
             whole, last = A + np.diag(e.inertia + h * steep), (x, e.effort)
             by_up, by_down = e.by_up * reads_load, e.by_down * reads_load
             self.bounds = _Bounds(e.up, e.down, by_up, by_down, self.load, D + np.diag(e.inertia), b)
-            self.solved = whole, r - h * (e.effort - steep * x)
-            self.friction.step(*self.solved, self.v, self.bounds, h)
+            solve = self.friction.slide_on if slides_on else self.friction.step
+            solve(whole, r - h * (e.effort - steep * x), self.v, self.bounds, h)
             moved, x = np.abs(self.friction.dv - x).max(), self.friction.dv
             if reads_load:
                 self.load = b + self.bounds.M @ x / h
@@ -415,85 +410,88 @@ class PlainLoop:
         return np.asarray(self.w * before + (1 - self.w) * recent)
 
     def _carry(
-        self, k: int, A: Array, motion: tuple[Array, ...], law: tuple[Array, ...], rigid: tuple[Array, Array]
-    ) -> None:
-        """Propagate the sensitivities through the step; rigid: mass matrix and bias of the links."""
-        x, h, s = self.task.values, self.h, self.share
-        vm, a, slope, tau = motion
-        sat, gp, gd = law
-        turned = self.quarter * h * self.friction.dv
-        damped = np.where(self.is_far, vm[self.seen], slope)
-        slide = self.friction.slide
-        T1 = self.Sq + self.mid * h * self.Sv
-        links = self._by_links(vm, a, T1)
+        self, k: int, A: Array, motion: tuple[Array, ...], law: tuple[Array, ...], rigid: tuple[Array, Array],
+        taken: float, stopping: int | None,
+    ) -> None:  # fmt: skip
+        """Propagate the sensitivities through the step.
+
+        rigid: mass matrix and bias of the links; taken: time until a joint stops, or of all of the step.
+        """
+        (vm, a, _, tau), h, slide = motion, self.h, self.friction.slide
         e, dv = self.effects, self.friction.dv
         sliding = np.where(slide > 0, e.rubs[0], np.where(slide < 0, -1.0 * e.rubs[1], 0.0))
-        rubbing = e.carried(self.qm, self.rate, self.load, *self._middle(dv), a, sliding)
-        by_place, by_rate, by_load = (x[:, None] for x in rubbing[:3])
-        by_place, by_seen = by_place + e.by_q[:, None], self._by_seen(T1)
-        g3 = np.where(sat, 0.0, s * x.ki)
+        *rubbing, shapes = e.carried(self.qm, self.rate, self.load, *self._middle(dv), a, sliding)
+        by_place, by_rate, by_load = (x[:, None] for x in rubbing)
+        T1 = self.Sq + self.mid * (h * self.Sv + np.outer(self.v, self.Sh))
         rates = self.Sv + self.ahead[:, None] * self.Sd
-        if x.share is not None:
-            self.Sl = self._by_gear(k, law, rates, self._by_links(vm, np.zeros_like(a), T1), rigid[1], T1)
-        R = (
-            by_place * T1
-            + (s * gp)[:, None] * by_seen
-            + by_rate * rates
-            + (s * gd + e.by_qd)[:, None] * self.Sv
-            - g3[:, None] * self.Sz
-        )
-        shapes = self._by_effects(rubbing[3])
-        if x.share is None:  # friction of the load of the step itself
+        links = self._by_links(vm, a, T1)
+        if self.task.values.share is not None:
+            still = self._by_links(vm, np.zeros_like(a), T1)
+            self.Sl = self._by_gear(k, law, rates, still, rigid[1], T1)
+        else:  # friction of the load of the step itself
             A = A + np.diagflat(by_load) @ (rigid[0] + np.diag(e.inertia))
-            self.Sl = links + self._by_effects(rubbing[3] * e.of.are_inertia)
-        R = h * (self._old(self.St, k) - links - R - by_load * self.Sl + s * self._by_far(T1))
-        R += h * (tau * self.lost_by["error"])[:, None] * by_seen
-        R += h * (self._by_springs(T1) - shapes)
-        effort = np.zeros_like(R)  # of the law itself
+            self.Sl = links + self._by_effects(shapes * e.of.are_inertia)
+        smooth = e.by_q[:, None] * T1 + e.by_qd[:, None] * self.Sv + self._by_effects(shapes)
+        rubbed = by_place * T1 + by_rate * rates + by_load * self.Sl
+        acting = self._by_law(k, T1, motion, law)
+        R = h * (self.share * acting + self._by_past(k, tau) + self._by_springs(T1) - links - smooth - rubbed)
+        R = self._by_change(A, R + self._by_length(A, a, law[1], law[2]))
+        Sa, taken_by = (R - np.outer(a, self.Sh)) / h, self.Sh
+        if stopping is not None:
+            taken_by = -(self.Sv[stopping] + taken * Sa[stopping]) / a[stopping]
+        if self.ring:
+            gp, gd, turned = law[1][:, None], law[2][:, None], self.quarter * (h * R + np.outer(dv, self.Sh))
+            self.St[k % self.ring] = acting - gp * turned - gd * self.mid * R
+        self._carry_errors(k, a, Sa, law[0], taken, taken_by)
+        moved = np.outer(self.v + 2 * self.end * taken * a, taken_by)
+        self.Sq = self.Sq + moved + taken * (self.Sv + self.end * taken * Sa)
+        self.Sv, self.Sd = self.Sv + taken * Sa + np.outer(a, taken_by), Sa * self.task.h
+        self.Sh = self.Sh - taken_by
+        if stopping is not None:
+            self.Sv[stopping], self.Sd = 0.0, 0 * Sa
+
+    def _by_law(self, k: int, T1: Array, motion: tuple[Array, ...], law: tuple[Array, ...]) -> Array:
+        """Derivatives of the control efforts, without those through the change of velocity in the step."""
+        (vm, _, slope, tau), (sat, gp, gd), h = motion, law, self.h
+        turned = self.quarter * h * self.friction.dv
+        damped = np.where(self.is_far, vm[self.seen], slope)
+        found = self._by_far(T1) + (tau * self.lost_by["error"] - gp)[:, None] * self._by_seen(T1)
+        ki = np.where(sat, 0.0, self.task.values.ki)
+        found += ki[:, None] * self.Sz - gd[:, None] * self.Sv
+        found += np.outer(ki * self.mid * (self.task.command.u[k] - self.seen_at - turned), self.Sh)
         for c, (kind, place) in enumerate(self.task.unknowns):
-            if kind == "delay":
-                late = self._by_delay(k, tau, gp, gd)
-                R[:, c] += h * late
-                effort[:, c] += 0.0 if self.ring else late
+            if kind == "delay" and not self.ring:
+                found[:, c] += self._by_delay(k, tau, gp, gd)
             elif kind in ("kp", "ki", "kd", *OF_TARGET, "start", "warm", "sag"):
-                effort[place, c] = self._by_gain(k, kind, place, (damped, tau), law, float(turned[place]))
-                R[place, c] += h * s * effort[place, c]
-        R += self._by_length(A, a, gp, gd)
-        stuck, free = slide == 0, slide != 0
+                found[place, c] += self._by_gain(k, kind, place, (damped, tau), law, float(turned[place]))
+        return found
+
+    def _by_change(self, A: Array, R: Array) -> Array:
+        """Derivatives of the change of velocity; R: of the right-hand side."""
+        R, stuck, free = R.copy(), self.friction.slide == 0, self.friction.slide != 0
         R[stuck] = -self.Sv[stuck]
         if free.any():
             R[free] = np.linalg.solve(A[np.ix_(free, free)], R[free] - A[np.ix_(free, stuck)] @ R[stuck])
-        motor = (
-            effort
-            + self._by_far(T1)
-            - gp[:, None] * (T1 + self.quarter * h * R)
-            - gd[:, None] * (self.Sv + self.mid * R)
-            + np.where(sat, 0.0, x.ki)[:, None] * self.Sz
-        )
-        if self.ring:
-            self.St[k % self.ring] = motor
-        opened = np.where(sat, 0.0, h)[:, None]
-        self.Sz = self.Sz - opened * (T1 + self.quarter * h * R)[self.seen]
+        return R
+
+    def _carry_errors(self, k: int, a: Array, Sa: Array, sat: Array, taken: float, taken_by: Array) -> None:
+        """Propagate the sensitivities of the integrals of position errors."""
+        middle = self.q + taken * (self.mid * self.v + self.quarter * taken * a)
+        by_middle = self.Sq + taken * (self.mid * self.Sv + self.quarter * taken * Sa)
+        by_middle += np.outer(self.mid * self.v + 2 * self.quarter * taken * a, taken_by)
+        by_error = -taken * by_middle[self.seen] + np.outer(self.task.command.u[k] - middle[self.seen], taken_by)
         for c, (kind, _) in enumerate(self.task.unknowns):
             if kind == "delay" and not self.ring:
-                self.Sz[:, c] += opened[:, 0] * self.task.command.u_d[k]
-        self.Sq = self.Sq + h * (self.Sv + self.end * R) + self._by_moving(dv)
-        self.Sv, self.Sd = self.Sv + R, self._foreseen(R, a)
+                by_error[:, c] += taken * self.task.command.u_d[k]
+        self.Sz = self.Sz + np.where(sat, 0.0, 1.0)[:, None] * by_error
 
-    def _by_length(self, A: Array, a: Array, gp: Array, gd: Array) -> Array | float:
-        """Derivatives of the rest of a step, solved for the change of velocity, by its length."""
-        if not self.is_rest:
-            return 0.0
-        by_h = self.mid * (gd + self.effects.by_qd) + 2 * self.quarter * self.h * (gp + self.effects.by_q)
-        return np.asarray(a * (A[0] - self.h * by_h) * self.Sh)
-
-    def _by_moving(self, dv: Array) -> Array | float:
-        """Derivatives of a joint's way in the rest of a step by its length."""
-        return self.Sh * self.end * dv if self.is_rest else 0.0
-
-    def _foreseen(self, R: Array, a: Array) -> Array:
-        """Derivatives of the change of velocity that the next step foresees: that of a whole step."""
-        return (R - a * self.Sh) * (self.task.h / self.h) if self.is_rest else R
+    def _by_length(self, A: Array, a: Array, gp: Array, gd: Array) -> Array:
+        """Derivatives of what is left of a step, solved for the change of velocity, by its length."""
+        S, e, s, more = self.pairs, self.effects, self.share, 2 * self.quarter * self.h
+        dv, springs = self.friction.dv, self.task.values.springs
+        by_h = (self.mid * s * gd + self.end * e.by_qd + more * (s * gp + e.by_q)) * dv
+        by_h += S.T @ ((self.end * springs.damping + more * self.stiff) * (S @ dv))
+        return np.outer(A @ a - by_h, self.Sh)
 
     def _gear(self, motor: Array, links: Array) -> tuple[Array, Array, Array]:
         """Load of gears between these efforts, its derivative by the plain load, and by the curve."""
@@ -537,10 +535,17 @@ class PlainLoop:
                 links[:, c] += (Y if kind == "link" else Q)[:, place]
         return links
 
+    def _by_past(self, k: int, tau: Array) -> Array:
+        """Derivatives of the delayed effort that acts now."""
+        found = self._old(self.St, k)
+        for c, (kind, _) in enumerate(self.task.unknowns):
+            if kind == "delay" and self.ring:
+                now = self.past[(k - self.whole) % self.ring] if self.whole else tau
+                found[:, c] += (self.past[(k - self.whole - 1) % self.ring] - now) / self.task.h
+        return found
+
     def _by_delay(self, k: int, tau: Array, gp: Array, gd: Array) -> Array:
-        if self.ring:
-            now = self.past[(k - self.whole) % self.ring] if self.whole else tau
-            return np.asarray((self.past[(k - self.whole - 1) % self.ring] - now) / self.task.h)
+        """Derivatives of the control efforts with respect to the delay of the command."""
         command = self.task.command
         gp, gd = gp + self.far[0] - tau * self.lost_by["error"], gd + self.far[1]
         return np.asarray(gp * command.u_d[k] + (0.0 if command.ud_d is None else gd * command.ud_d[k]))

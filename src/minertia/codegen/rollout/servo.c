@@ -16,9 +16,9 @@
    divides efforts by 1 + sag kp duty^2.  Friction reads the load of the gear, share of the
    motor's effort and the rest of what the links ask for, bent by curve times its square; load and velocity are those
    foreseen for the middle of the step, which keeps it of second order.  With play, the law reads a shaft that the gear
-   moves at either end of the play and that stays where it is in between: that place is its memory.  Where such a joint,
-   alone in its group, stops within a step, the rest of the step is one of its own: to stand until the next step and turn
-   back only then would be an error of first order.
+   moves at either end of the play and that stays where it is in between: that place is its memory.
+   Where a joint stops within a step, the rest of the step is one of its own: to stand until the next step and turn
+   back only then would be an error of first order.  Springs that swing within a step forbid to divide it.
    Elsewhere friction reads the load of the step itself, b + (D + J) dv / h, so that bounds and motion are solved for
    together: with the load of the step before they would be of first order, and swing from step to step.
    The robot's own terms come from two functions that are generated for it. */
@@ -310,14 +310,13 @@ static void axpy(int p, double a, const double *restrict x, double *restrict y)
 }
 
 /* what a law makes of the motion of another coordinate, which it sees as foreseen for the middle of the step */
-static void far(int seen, int p, int w, double by_place, double by_rate, double h, double mid, const double *Sq, const double *Sv,
-                const double *Sd, double *restrict row)
+static void far(int seen, int p, int w, double by_place, double by_rate, const double *T1, const double *T2, double *restrict row)
 {
     const size_t at = (size_t)seen * p;
     if (by_place == 0 && by_rate == 0)
         return;
     for (int i = 0; i < w; i++)
-        row[i] += by_place * (Sq[at + i] + mid * h * Sv[at + i]) + by_rate * (Sv[at + i] + mid * Sd[at + i]);
+        row[i] += by_place * T1[at + i] + by_rate * T2[at + i];
 }
 
 /* part of the duty that starts a motor, of its position error */
@@ -347,7 +346,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         others++;
     const double whole_h = o->h;
     double h = whole_h;
-    int is_stopping = 0, is_rest = 0; /* the joint stops within the step; this is the rest of such a step */
+    int stopping = -1, stops = 0, is_rest = 0; /* joint that stops within the step, how many did; this is the rest of such a step */
     /* parts of the step at which things are taken: the midpoint rule, or MuJoCo's Euler, where only passive damping is
        implicit and the new velocity moves the joint */
     const int is_euler = o->is_euler;
@@ -366,7 +365,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     const double still[MOST] = {0};
     /* effects: efforts at the middle of the step, their derivatives, inertia; those of friction; what a pass knows */
     double effort[MOST] = {0}, smooth_q[MOST] = {0}, smooth_qd[MOST] = {0}, rotor[MOST] = {0}, own[MOST], r0[MOST];
-    double rub_q[MOST] = {0}, rub_qd[MOST] = {0}, rub_load[MOST] = {0}, slip[MOST];
+    double rub_q[MOST] = {0}, rub_qd[MOST] = {0}, rub_load[MOST] = {0}, slip[MOST], by_length[MOST] = {0};
     double q_at[MOST], v_at[MOST], x[MOST], last_x[MOST], last_effort[MOST];
     Bounds F = {{0}}, last = {{0}};
     int reads_load = 0;
@@ -377,7 +376,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         shown[i - starts] = i;
     const size_t block = (size_t)n * (size_t)(p ? p : 1);
     const int ring = o->ring;
-    double *room = calloc(is_carried ? (12 + (size_t)ring) * block : 1, sizeof(double));
+    double *room = calloc(is_carried ? (13 + (size_t)ring) * block : 1, sizeof(double));
     double *Y = calloc((size_t)n * (size_t)(o->links ? o->links : 1), sizeof(double));
     double *past = calloc((size_t)(ring ? ring : 1) * n, sizeof(double));
     double *shapes = calloc((size_t)(o->effects ? o->effects : 1), sizeof(double));
@@ -387,7 +386,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     }
     double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block, *Sy = Sl + block;
     double *Te = Sy + block, *R = Te + block, *T1 = R + block, *T2 = T1 + block, *Sm = T2 + block, *Sh = Sm + block;
-    double *St = Sh + block; /* Sh: of the length of the rest of a step */
+    double *Sn = Sh + block, *St = Sn + block; /* Sh: of the length of the rest of a step; Sn: of the time until a joint stops */
     const int whole = (int)floor(o->delay_steps);
     const double late = o->delay_steps - whole, s = !ring ? 1 : whole ? 0 : 1 - late;
     int code = 0, delay_column = -1;
@@ -527,65 +526,79 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             c->A[i * n + j] -= both, c->A[j * n + i] -= both;
         }
         for (int j = 0; j < n; j++)
-            own[j] = c->A[j * n + j], x[j] = 0;
-        for (int pass = 0;; pass++) {
+            own[j] = c->A[j * n + j];
+        stopping = -1;
+        for (int look = 0; look < 3; look++) { /* if a joint stops, as if all slid on beyond that; if then none does, as at first */
             for (int j = 0; j < n; j++)
-                q_at[j] = qm[j] + quarter * h * x[j], v_at[j] = v[j] + end * x[j];
-            for (int j = 0; pass && j < n; j++) {
-                last.up[j] = F.up[j], last.by_up[j] = F.by_up[j], last.load[j] = F.load[j];
-                last.down[j] = F.down[j], last.by_down[j] = F.by_down[j];
+                x[j] = 0;
+            for (int pass = 0;; pass++) {
+                for (int j = 0; j < n; j++)
+                    q_at[j] = qm[j] + quarter * h * x[j], v_at[j] = v[j] + end * x[j];
+                for (int j = 0; pass && j < n; j++) {
+                    last.up[j] = F.up[j], last.by_up[j] = F.by_up[j], last.load[j] = F.load[j];
+                    last.down[j] = F.down[j], last.by_down[j] = F.by_down[j];
+                }
+                if (o->effects)
+                    o->efforts(0, in3, out3);
+                int is_bent = 0; /* whether the bounds at the load of the last pass are others than it foresaw */
+                for (int j = 0; j < n; j++) {
+                    const double more = load[j] - last.load[j], least = SETTLED * (1 + fabs(load[j]));
+                    rubs_up[j] = F.up[j] >= 0, rubs_down[j] = F.down[j] >= 0; /* friction that falls below zero is none */
+                    F.up[j] = larger(F.up[j], 0), F.down[j] = larger(F.down[j], 0);
+                    F.by_up[j] *= reads_load && rubs_up[j], F.by_down[j] *= reads_load && rubs_down[j];
+                    F.load[j] = load[j];
+                    is_bent |= fabs(F.up[j] - last.up[j] - last.by_up[j] * more) > least
+                               || fabs(F.down[j] - last.down[j] - last.by_down[j] * more) > least;
+                }
+                if (pass && o->is_linear && !is_bent)
+                    break;
+                for (int j = 0; j < n; j++) {
+                    double steep = end * smooth_qd[j] + quarter * h * smooth_q[j];
+                    if (pass && !o->is_linear && fabs(x[j] - last_x[j]) > APART * (1 + fabs(v[j]))) /* efforts that bend: never beyond */
+                        steep = larger((effort[j] - last_effort[j]) / (x[j] - last_x[j]), steep);
+                    c->A[j * n + j] = own[j] + rotor[j] + h * steep;
+                    r[j] = r0[j] - h * (effort[j] - steep * x[j]);
+                    last_x[j] = x[j], last_effort[j] = effort[j];
+                }
+                code = look == 1 ? attempt(c, n, h, r, v, &F) & 2 : contact(c, n, h, r, v, &F);
+                if (code || (o->is_linear && !reads_load) || pass == PASSES)
+                    break;
+                double moved = 0, size = 0;
+                for (int j = 0; j < n; j++) {
+                    moved = larger(fabs(c->dv[j] - x[j]), moved), size = larger(fabs(v[j]) + fabs(c->dv[j]), size);
+                    x[j] = c->dv[j];
+                    load[j] = reads_load ? load_of(c, n, h, j) : load[j];
+                }
+                if (moved <= SETTLED * (1 + size))
+                    break;
             }
-            if (o->effects)
-                o->efforts(0, in3, out3);
-            int is_bent = 0; /* whether the bounds at the load of the last pass are others than it foresaw */
-            for (int j = 0; j < n; j++) {
-                const double more = load[j] - last.load[j], least = SETTLED * (1 + fabs(load[j]));
-                rubs_up[j] = F.up[j] >= 0, rubs_down[j] = F.down[j] >= 0; /* friction that falls below zero is none */
-                F.up[j] = larger(F.up[j], 0), F.down[j] = larger(F.down[j], 0);
-                F.by_up[j] *= reads_load && rubs_up[j], F.by_down[j] *= reads_load && rubs_down[j];
-                F.load[j] = load[j];
-                is_bent |= fabs(F.up[j] - last.up[j] - last.by_up[j] * more) > least
-                           || fabs(F.down[j] - last.down[j] - last.by_down[j] * more) > least;
+            double part = 1;
+            int is_stopping = 0, is_stiff = 0; /* stiff: springs swing within the step, which must not be divided then */
+            for (int k2 = 0; k2 < o->springs; k2++) {
+                const int i = o->at_link[k2], j = o->at_motor[k2];
+                const double both = quarter * h * h / o->cj[k2];
+                is_stiff |= both > D[i * n + i] + rotor[i] || both > D[j * n + j] + rotor[j];
             }
-            if (pass && o->is_linear && !is_bent)
+            for (int j = 0; j < n && !code; j++) {
+                is_stopping |= can_rub(&F, j) && v[j] != 0 && v[j] * c->slide[j] <= 0;
+                if (look == 1 && can_rub(&F, j) && v[j] * (v[j] + c->dv[j]) < 0 && fabs(v[j]) < part * fabs(c->dv[j]))
+                    part = -v[j] / c->dv[j], stopping = j;
+            }
+            if (code || stopping >= 0 || (look == 0 && (!is_stopping || is_stiff || is_euler || stops == n)))
                 break;
-            for (int j = 0; j < n; j++) {
-                double steep = end * smooth_qd[j] + quarter * h * smooth_q[j];
-                if (pass && !o->is_linear && fabs(x[j] - last_x[j]) > APART * (1 + fabs(v[j]))) /* efforts that bend: never beyond */
-                    steep = larger((effort[j] - last_effort[j]) / (x[j] - last_x[j]), steep);
-                c->A[j * n + j] = own[j] + rotor[j] + h * steep;
-                r[j] = r0[j] - h * (effort[j] - steep * x[j]);
-                last_x[j] = x[j], last_effort[j] = effort[j];
-            }
-            code = contact(c, n, h, r, v, &F);
-            if (code || (o->is_linear && !reads_load) || pass == PASSES)
-                break;
-            double moved = 0, size = 0;
-            for (int j = 0; j < n; j++) {
-                moved = larger(fabs(c->dv[j] - x[j]), moved), size = larger(fabs(v[j]) + fabs(c->dv[j]), size);
-                x[j] = c->dv[j];
-                load[j] = reads_load ? load_of(c, n, h, j) : load[j];
-            }
-            if (moved <= SETTLED * (1 + size))
-                break;
+            for (int j = 0; look == 0 && j < n; j++)
+                c->slide[j] = v[j] > 0 ? 1 : v[j] < 0 ? -1 : !can_rub(&F, j);
         }
         if (code) {
             o->fail_at = k;
             break;
-        }
-        if (n == 1 && o->share && !is_euler && v[0] != 0 && v[0] * c->slide[0] <= 0 && can_rub(&F, 0)) {
-            const int turned = c->slide[0];
-            c->slide[0] = v[0] > 0 ? 1 : -1;
-            is_stopping = attempt(c, n, h, r, v, &F) != 2 && (v[0] + c->dv[0]) * c->slide[0] < 0;
-            if (!is_stopping)
-                c->slide[0] = turned, contact(c, n, h, r, v, &F);
         }
         for (int j = 0; j < n; j++) {
             a[j] = c->dv[j] / h;
             slope[j] = v[j] + mid * c->dv[j]; /* velocity that the loop damps */
             tau[j] = held[j] - gp[j] * quarter * h * c->dv[j] - gd[j] * slope[j];
         }
-        const double part = is_stopping ? -v[0] / c->dv[0] : 1; /* of the step until the joint stops */
+        const double taken = stopping < 0 ? h : -v[stopping] / a[stopping]; /* time of the step, until a joint stops */
         if (is_carried) {
             for (int j = 0; j < n; j++) {
                 q_at[j] = qm[j] + quarter * h * c->dv[j], v_at[j] = v[j] + end * c->dv[j];
@@ -609,6 +622,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     T1[i] = Sq[i] + mid * h * Sv[i];
                     T2[i] = Sv[i] + mid * Sd[i];
                 }
+            for (int j = 0; is_rest && j < n; j++) /* whose length changes, too */
+                axpy(w, mid * v[j], Sh, T1 + (size_t)j * p);
             for (int j = 0; j < n; j++) {
                 by_seen[j] = T1 + (size_t)o->sees[j] * p;
                 if (o->play)
@@ -695,7 +710,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 if (o->play)
                     axpy(w, -h * s * (gp[j] + far_p[j]), by_seen[j], row_j);
                 else
-                    far(o->sees[j], p, w, -h * s * far_p[j], -h * s * far_d[j], h, mid, Sq, Sv, Sd, row_j);
+                    far(o->sees[j], p, w, -h * s * far_p[j], -h * s * far_d[j], T1, T2, row_j);
                 axpy(w, h * tau[j] * sag_error[j], by_seen[j], row_j);
             }
             for (int k2 = 0; k2 < o->springs; k2++) {
@@ -724,7 +739,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                         if (ring) {
                             const double *now = whole ? past + ((k - whole + 2 * ring) % ring) * n : tau;
                             const double *before = past + ((k - whole - 1 + 2 * ring) % ring) * n;
-                            d = (before[i] - now[i]) / h;
+                            d = (before[i] - now[i]) / whole_h;
                         } else
                             d = (gp[i] + far_p[i] - tau[i] * sag_error[i]) * o->u_d[(size_t)k * n + i]
                                 + (o->ud_d ? (gd[i] + far_d[i]) * o->ud_d[(size_t)k * n + i] : 0);
@@ -766,9 +781,18 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     d = sat[j] && !o->is_voltage ? 0 : s * warmth[j] * (on ? on[j] : 1) * (rate - (seen == j ? slope[j] : vm[seen]));
                 R[(size_t)j * p + k2] += h * d;
             }
-            if (is_rest) { /* whose length changes, too */
-                const double by_h = mid * (gd[0] + smooth_qd[0]) + 2 * quarter * h * (gp[0] + smooth_q[0]);
-                axpy(w, a[0] * (c->A[0] - h * by_h), Sh, R);
+            for (int j = 0; is_rest && j < n; j++)
+                by_length[j] = sat[j] ? 0 : o->ki[j] * mid * (u[j] - seen_at[j] - quarter * h * c->dv[j]);
+            for (int i = 0; is_rest && i < c->m; i++) {
+                const int j = c->list[i];
+                double by_h = (mid * s * gd[j] + end * smooth_qd[j] + 2 * quarter * h * (s * gp[j] + smooth_q[j])) * c->dv[j], sum = 0;
+                for (int k2 = 0; k2 < o->springs; k2++) {
+                    const int other = j == o->at_link[k2] ? o->at_motor[k2] : j == o->at_motor[k2] ? o->at_link[k2] : j;
+                    by_h += (end * o->dj[k2] + 2 * quarter * h / o->cj[k2]) * (c->dv[j] - c->dv[other]);
+                }
+                for (int k2 = 0; k2 < n; k2++)
+                    sum += c->P[j * n + k2] * a[k2];
+                axpy(w, sum - by_h + h * s * by_length[j], Sh, R + (size_t)j * p);
             }
             for (int j = 0; j < n; j++)
                 if (!c->slide[j])
@@ -786,7 +810,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                         Sm[at] = -gp[j] * (T1[at] + quarter * h * R[at]) - gd[j] * (Sv[at] + mid * R[at])
                                  + (sat[j] ? 0 : o->ki[j] * Sz[at]);
                     }
-                    far(o->sees[j], p, w, -far_p[j], -far_d[j], h, mid, Sq, Sv, Sd, Sm + (size_t)j * p);
+                    far(o->sees[j], p, w, -far_p[j], -far_d[j], T1, T2, Sm + (size_t)j * p);
+                    if (is_rest)
+                        axpy(w, by_length[j] - gp[j] * quarter * c->dv[j], Sh, Sm + (size_t)j * p);
                 }
                 for (int k2 = 0; k2 < columns; k2++) {
                     const int j = o->place[k2], kind = o->kind[k2];
@@ -804,30 +830,45 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 }
                 memcpy(St + (size_t)(k % ring) * block, Sm, block * sizeof(double));
             }
-            for (int j = 0; j < n; j++) {
-                const double open = sat[j] ? 0 : h;
-                const size_t seen = (size_t)o->sees[j] * p, at = (size_t)j * p;
-                double *restrict own_q = Sq + at, *restrict own_v = Sv + at, *restrict own_d = Sd + at;
-                const double *restrict change = R + at;
-                for (int i = 0; o->ki[j] != 0 && i < w; i++) /* nothing else reads it */
-                    Sz[at + i] -= open * (T1[seen + i] + quarter * h * R[seen + i]);
-                for (int i = 0; is_stopping && i < w; i++) {
-                    const double to_stop = h * (v[0] * change[i] / c->dv[0] - own_v[i]) / c->dv[0];
-                    own_q[i] += 0.5 * (part * h * own_v[i] + v[0] * to_stop);
-                    own_v[i] = own_d[i] = 0, Sh[i] = -to_stop;
+            for (int i = 0; stopping >= 0 && i < w; i++) {
+                const size_t at = (size_t)stopping * p + i;
+                Sn[i] = -(Sv[at] + taken / h * (R[at] - (is_rest ? a[stopping] * Sh[i] : 0))) / a[stopping];
+            }
+            const int is_divided = stopping >= 0 || is_rest;
+            const double *by_taken = stopping >= 0 ? Sn : Sh;
+            for (int j = 0; j < n; j++) { /* integrals of position errors, which nothing reads where ki is 0 */
+                const int seen = o->sees[j];
+                const double open = sat[j] || o->ki[j] == 0 ? 0 : taken, *T = T1 + (size_t)seen * p, *own_r = R + (size_t)seen * p;
+                double *restrict own_z = Sz + (size_t)j * p;
+                for (int i = 0; open != 0 && !is_divided && i < w; i++)
+                    own_z[i] -= open * (T[i] + quarter * h * own_r[i]);
+                for (int i = 0; open != 0 && is_divided && i < w; i++) {
+                    const double by_a = (own_r[i] - (is_rest ? a[seen] * Sh[i] : 0)) / h, by = by_taken[i];
+                    const double *own_v = Sv + (size_t)seen * p, *own_q = Sq + (size_t)seen * p;
+                    own_z[i] -= open * (own_q[i] + taken * (mid * own_v[i] + quarter * taken * by_a)
+                                        + (mid * v[seen] + 2 * quarter * taken * a[seen]) * by);
+                    own_z[i] += (u[j] - q[seen] - taken * (mid * v[seen] + quarter * taken * a[seen])) * by;
                 }
-                for (int i = 0; !is_stopping && i < w; i++) {
+                if (delay_column >= 0 && !ring)
+                    own_z[delay_column] += (sat[j] ? 0 : taken) * o->u_d[at_k + j];
+            }
+            for (int j = 0; j < n; j++) {
+                double *restrict own_q = Sq + (size_t)j * p, *restrict own_v = Sv + (size_t)j * p, *restrict own_d = Sd + (size_t)j * p;
+                const double *restrict change = R + (size_t)j * p;
+                for (int i = 0; !is_divided && i < w; i++) {
                     own_q[i] += h * (own_v[i] + end * change[i]);
                     own_v[i] += change[i];
                     own_d[i] = change[i];
                 }
-                for (int i = 0; is_rest && i < w; i++) { /* the next step foresees a change of velocity of a whole one */
-                    own_q[i] += Sh[i] * end * c->dv[0];
-                    own_d[i] = (change[i] - a[0] * Sh[i]) * (whole_h / h);
+                for (int i = 0; is_divided && i < w; i++) { /* the next step foresees a change of velocity of a whole one */
+                    const double by_a = (change[i] - (is_rest ? a[j] * Sh[i] : 0)) / h;
+                    own_q[i] += taken * (own_v[i] + end * taken * by_a) + (v[j] + 2 * end * taken * a[j]) * by_taken[i];
+                    own_v[i] = j == stopping ? 0 : own_v[i] + taken * by_a + a[j] * by_taken[i];
+                    own_d[i] = stopping < 0 ? by_a * whole_h : 0;
                 }
-                if (delay_column >= 0 && !ring)
-                    Sz[at + delay_column] += open * o->u_d[(size_t)k * n + j];
             }
+            for (int i = 0; stopping >= 0 && i < w; i++)
+                Sh[i] = (is_rest ? Sh[i] : 0) - Sn[i];
         }
         for (int j = 0; j < n; j++) {
             if (ring)
@@ -836,10 +877,12 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             for (int i = 0; i < n; i++)
                 load[j] += D[j * n + i] * a[i];
             if (!sat[j])
-                z[j] += h * (u[j] - qm[o->sees[j]] - quarter * h * c->dv[o->sees[j]]);
-            q[j] += is_stopping ? 0.5 * part * h * v[j] : h * (v[j] + end * c->dv[j]);
-            v[j] = c->slide[j] && !is_stopping ? v[j] + c->dv[j] : 0;
-            dvp[j] = is_stopping ? 0 : is_rest ? a[j] * whole_h : c->dv[j];
+                z[j] += taken * (u[j] - q[o->sees[j]] - taken * (mid * v[o->sees[j]] + quarter * taken * a[o->sees[j]]));
+        }
+        for (int j = 0; j < n; j++) {
+            q[j] += taken * (v[j] + end * taken * a[j]);
+            v[j] = c->slide[j] && j != stopping ? v[j] + taken * a[j] : 0;
+            dvp[j] = stopping < 0 ? a[j] * whole_h : 0;
             const double half = o->play ? 0.5 * o->play[j] : 0, at_end = q[j] - half > y[j] ? 1 : q[j] + half < y[j] ? -1 : 0;
             if (at_end != 0) {
                 y[j] = q[j] - at_end * half;
@@ -853,8 +896,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         }
         if (code)
             break;
-        is_rest = is_stopping && part < 1 - SHORTEST, is_stopping = 0;
-        h = is_rest ? (1 - part) * h : whole_h;
+        is_rest = stopping >= 0 && h - taken > SHORTEST * whole_h;
+        h = is_rest ? h - taken : whole_h;
+        stops = is_rest ? stops + 1 : 0;
         if (is_rest)
             k--, until++;
     }

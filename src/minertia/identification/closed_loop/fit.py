@@ -129,7 +129,7 @@ class _OutputError:
         self.counted = [np.ones(log.q.shape, bool) if log.pushed is None else ~log.pushed for log in logs]
         self.looks = model.command.leave_out_contact and all(log.pushed is None for log in logs)
         self.tell, self.settlings = tell, 0
-        self.expected = 4 if self.looks else 2  # settlings: the first, two without contact, one with finer steps
+        self.expected = 5 if self.looks else 3  # settlings: the first, two without contact, finer steps, and slopes
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
@@ -173,9 +173,11 @@ class _OutputError:
                 break
         if self.is_robust and iterate and not is_fixed:  # runs that stand and slide: one step is not the optimum
             point = self._settled(point, steps)
-        self.slope_step = COARSEST
-        self._tell("computing standard deviations")
+        coarse, self.slope_step = self._coarse(steps), COARSEST
         last = self.at(point.theta, steps, motions=point.motions) or point
+        if iterate and self._coarse(steps) != coarse:  # coarse derivatives of stiff springs can miss the optimum
+            last = self._settled(last, steps)
+        self._tell("computing standard deviations")
         return self._finished(last, steps, deviations=deviations)
 
     def _refined(self, point: _Rolled, steps: tuple[int, ...], finer: tuple[int, ...]) -> _Rolled | None:

@@ -21,7 +21,7 @@ from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.delay import corrected, effort_delay
 from minertia.identification.efforts.prior import prior_values
 from minertia.identification.loads.gains import DriveGains, sensor_gains
-from minertia.identification.logs.options import ColumnMap
+from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.recording import SI
 from minertia.identification.physical.consistency import prior_groups
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
@@ -136,6 +136,15 @@ def _has_open_delay(campaign: Campaign) -> bool:
     known = [getattr(log.source, "undelayed", None) for log in campaign.train]
     stated = [*known, campaign.map.drive.delay]
     return not (campaign.sensors or campaign.robot.is_floating) and all(value is None for value in stated)
+
+
+def with_delay(campaign: Campaign, tell: Tell) -> Campaign:
+    """Campaign whose drive has the delay that its fitted logs show, if nobody stated one."""
+    if not _has_open_delay(campaign):
+        return campaign
+    effects = usual_effects(campaign.robot) if campaign.effects is None else campaign.effects
+    found = build_rows(replace(campaign, validate=(), effects=effects), tell).campaign
+    return campaign.reading(ColumnMap(drive=Drive(delay=found.map.drive.delay)))
 
 
 def _built(ready: PreparedCampaign, tell: Tell) -> EffortRows:
