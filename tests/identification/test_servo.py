@@ -28,6 +28,7 @@ from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.sampling import sample_model
+from minertia.identification.servo import load_factor
 from minertia.identification.servo_options import ServoOptions
 from minertia.identification.servo_runs import load_of, read_runs
 from minertia.io.errors import InputError, RecordingError
@@ -211,6 +212,21 @@ def test_a_model_does_not_gain_by_iterations_alone() -> None:
     left = found.to_dict()["left_out"]
     assert found.best.name == "m3" and left["m3"] == pytest.approx(left["m4"], rel=0.01)
     assert left["m3"] < 6e-4  # 9e-4 where the fit that is compared ends early
+
+
+@pytest.mark.parametrize("askew", [0.0, 0.05])
+def test_a_hidden_load_may_be_mounted_askew(askew: float) -> None:
+    """A pendulum that rests askew is not a heavier one."""
+    campaign = planted_campaign()
+    known = [loop_log(campaign, log) for log in campaign.train]
+    model = loop_model(campaign, 0.01)
+    theta = np.array([TRUTH.get(name, 0.0) for name in model.names])
+    fit = output_error(model, with_loads(model, known, campaign.train), theta, steps=[4] * 4, iterate=False)
+    servo, arm = replace(PLANTED, askew=askew), (0.011, 0.75)
+    runs = [planted_run(servo, kind, arm, 8.0, seed=k) for k, kind in enumerate(("steps", "drop"))]
+    stated = [replace(run, load=load_of(*arm)) for run in runs]
+    factor, deviation = load_factor(fit, with_loads(model, [loop_log(campaign, run) for run in runs], stated))
+    assert factor == pytest.approx(1.0, abs=0.01) and deviation < 0.03
 
 
 @pytest.mark.slow
