@@ -42,7 +42,7 @@ class PlantedServo:
 
     start: duty that any position error adds; warming: of the motor's effort, a kelvin over 25 degrees; sag: of the
     supply, by effort times duty; lapse: part of its speed that the target loses while commands change; play: between
-    the gear and the shaft, which carries the encoder.
+    the gear and the shaft, which carries the encoder.  askew: angle at which the load is mounted.
     """
 
     per_volt: float = 0.5
@@ -60,6 +60,7 @@ class PlantedServo:
     sag: float = 0.2
     lapse: float = 0.05
     play: float = 0.0
+    askew: float = 0.0
 
     def __call__(
         self,
@@ -84,7 +85,7 @@ class PlantedServo:
             duty = within(duty, self.duty_limit)
             asked = on * warm * (self.per_volt * volts * duty - self.back * rate)
             motor = asked / (1 + self.sag * warm * self.per_volt * duty**2)
-            pull = arm[1] * sin(at)
+            pull = arm[1] * sin(at - self.askew)
             bound = h * (self.coulomb + self.by_load * abs(0.5 * (motor + pull))) / whole
             free = v + h * (motor - pull - self.viscous * rate) / whole
             return free - (copysign(bound, v) if v else within(free, bound))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ SYMBOLS = {
     "per_volt": "KP1", "back": "KD1", "inertia": "IA1", "viscous": "FV1", "coulomb": "FC1", "by_load": "FCL1",
     "speed": "SPEED1", "delay": "delay", "start": "START1", "warming": "WARM1", "sag": "SAG1", "lapse": "LAPSE1",
 }  # fmt: skip
+ASKEW = 0.02  # rad, deviation of the angles at which loads are mounted
 ARMS, REGISTERS, KINDS = ((0.008, 0.6), (0.014, 0.9), (0.02, 1.2)), (8.0, 16.0, 24.0), ("steps", "sines", "drop")
 
 
@@ -37,20 +38,29 @@ def drawn_servo(seed: int) -> PlantedServo:
     return PlantedServo(**values | {"back": values["back"] * values["per_volt"]})
 
 
-def truth_of(servo: PlantedServo) -> dict[str, float]:
-    """Planted values by the names of the unknowns; the encoder's zero is none."""
-    return {SYMBOLS[own.name]: getattr(servo, own.name) for own in fields(servo) if own.name in SYMBOLS} | {
-        "ZERO1": 0.0
-    }
+def drawn_angles(seed: int) -> list[float]:
+    """Positions at which the loads of a servo hang [rad]."""
+    found: list[float] = np.random.default_rng((seed, 1)).normal(0.0, ASKEW, len(ARMS)).tolist()
+    return found
+
+
+def truth_of(servo: PlantedServo, seed: int) -> dict[str, float]:
+    """Planted values by the names of the unknowns; the encoder's zero is that of the mean of the loads."""
+    own = {SYMBOLS[own.name]: getattr(servo, own.name) for own in fields(servo) if own.name in SYMBOLS}
+    return own | {"ZERO1": -float(np.mean(drawn_angles(seed)))}
 
 
 def planted_runs(servo: PlantedServo, seed: int, rows: int = 301) -> list[Run]:
     """Runs with each load, gain and motion."""
-    ways = [(arm, register, kind) for arm in ARMS for register in REGISTERS for kind in KINDS]
+    loads = list(zip(ARMS, drawn_angles(seed), strict=True))
+    ways = [(load, register, kind) for load in loads for register in REGISTERS for kind in KINDS]
     return [
-        Run(planted_run(servo, kind, arm, register, rows=rows, seed=1000 * seed + k), *arm, register, kind, None)
-        for k, (arm, register, kind) in enumerate(ways)
-    ]
+        Run(
+            planted_run(replace(servo, askew=askew), kind, arm, register, rows=rows, seed=1000 * seed + k),
+            *arm, register, kind, None,
+        )
+        for k, ((arm, askew), register, kind) in enumerate(ways)
+    ]  # fmt: skip
 
 
 def misses(seed: int) -> dict[str, float]:
@@ -58,7 +68,7 @@ def misses(seed: int) -> dict[str, float]:
     servo = drawn_servo(seed)
     options = ServoOptions(("m3",), error_gain=servo.error_gain, duty_limit=servo.duty_limit)
     problem = ServoProblem.of(planted_runs(servo, seed), [], options, silent)
-    truth = truth_of(servo)
+    truth = truth_of(servo, seed)
     found = loop_parameters(problem.solve(None, silent).servo)
     return {one.name: (one.value - truth[one.name]) / one.deviation for one in found}
 

@@ -19,6 +19,7 @@ from minertia.identification.bands import predict_bands, summary
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.prepare import silent
+from minertia.identification.closed_loop.askew import mounted, with_angles, without_angles
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.fit import output_error
@@ -28,6 +29,7 @@ from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.sampling import sample_model
+from minertia.identification.servo import load_factor
 from minertia.identification.servo_options import ServoOptions
 from minertia.identification.servo_runs import load_of, read_runs
 from minertia.io.errors import InputError, RecordingError
@@ -211,6 +213,44 @@ def test_a_model_does_not_gain_by_iterations_alone() -> None:
     left = found.to_dict()["left_out"]
     assert found.best.name == "m3" and left["m3"] == pytest.approx(left["m4"], rel=0.01)
     assert left["m3"] < 6e-4  # 9e-4 where the fit that is compared ends early
+
+
+@pytest.mark.parametrize("askew", [0.0, 0.05])
+def test_a_hidden_load_may_be_mounted_askew(askew: float) -> None:
+    """A pendulum that rests askew is not a heavier one."""
+    campaign = planted_campaign()
+    known = [loop_log(campaign, log) for log in campaign.train]
+    model = loop_model(campaign, 0.01)
+    theta = np.array([TRUTH.get(name, 0.0) for name in model.names])
+    fit = output_error(model, with_loads(model, known, campaign.train), theta, steps=[4] * 4, iterate=False)
+    servo, arm = replace(PLANTED, askew=askew), (0.011, 0.75)
+    runs = [planted_run(servo, kind, arm, 8.0, seed=k) for k, kind in enumerate(("steps", "drop"))]
+    stated = [replace(run, load=load_of(*arm)) for run in runs]
+    factor, deviation = load_factor(fit, with_loads(model, [loop_log(campaign, run) for run in runs], stated))
+    assert factor == pytest.approx(1.0, abs=0.01) and deviation < 0.03
+
+
+def test_angles_of_known_loads_are_found() -> None:
+    """About their mean: a common one is the zero of the encoder.  A load that was not fitted hangs as stated."""
+    rest, arms = (0.03, -0.01), ((0.01, 0.6), (0.02, 1.2))  # positions at which the loads hang
+    drops = [
+        replace(planted_run(replace(PLANTED, askew=q), "drop", arm, 12.0), load=load_of(*arm))
+        for q, arm in zip(rest, arms, strict=True)
+    ]
+    campaign = replace(planted_campaign(law=replace(LAW, zeros="?")), train=tuple(drops))
+    plain = loop_model(campaign, 0.01)
+    logs = with_loads(plain, [loop_log(campaign, log) for log in drops], drops)
+    model = with_angles(plain, logs)
+    known = {name: TRUTH.get(name, 0.0) for name in plain.names if name != "ZERO1"}
+    fit, angles = without_angles(output_error(model.with_fixed(known), logs, np.zeros(3), steps=[4] * 2))
+    assert fit.model.names == ("ZERO1",) and fit.theta == pytest.approx(-0.01, abs=1e-3)
+    assert fit.deviation < 1e-3  # what is known of angles does not tell it
+    assert list(angles.values()) == pytest.approx([-0.02, 0.02], abs=1e-3)
+    twice = replace(logs[1], carried=2 * logs[1].carried)
+    turned, other = mounted(model, [logs[0], twice], angles)
+    x, y = (turned.carried[model.links.index(name)] for name in ("MX1", "MY1"))
+    assert np.arctan2(y, x) == pytest.approx(-0.02, abs=1e-3)
+    np.testing.assert_array_equal(other.carried, twice.carried)
 
 
 @pytest.mark.slow

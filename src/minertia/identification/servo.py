@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.closed_loop.carrying import turned
 from minertia.identification.closed_loop.fit import moved, output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
@@ -57,21 +58,22 @@ def _refuse_alike(runs: Sequence[Run]) -> None:
 def load_factor(fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[float, float]:
     """Factor on the stated load of runs that a known servo moves, and its standard deviation.
 
+    The direction in which the load is mounted is found, too: a pendulum that rests askew is not a heavier one.
     The motor weighs the load: the deviation of its effort of a volt, KP, adds to that of the runs.
     """
     model, unit = fit.model, logs[0].carried
     assert unit is not None  # every run has a load
     links = model.places["link"]
-    G = np.zeros((len(model.atoms), 1))
-    G[links, 0] = unit
+    G = np.zeros((len(model.atoms), 2))
+    G[links] = np.column_stack([unit, turned(model.links, unit)])
     free = replace(
-        model, names=("LOAD",), constant=model.atom_values(fit.theta), G=G, lower=np.zeros(1),
+        model, names=("LOAD", "TURN"), constant=model.atom_values(fit.theta), G=G, lower=np.array([0.0, -np.inf]),
         groups=tuple(replace(group, atoms=tuple(links)) for group in model.groups),
     )  # fmt: skip
     empty = [replace(log, carried=None) for log in logs]
-    starts = [moved(free, empty, np.array([x]), steps_of(logs, STEP), FIRST_STEPS) for x in FACTORS]
+    starts = [moved(free, empty, np.array([x, 0.0]), steps_of(logs, STEP), FIRST_STEPS) for x in FACTORS]
     best = min(starts, key=lambda point: point.cost)
-    found = output_error(free, empty, best.theta[:1], steps=steps_of(logs, STEP), halve=True)
+    found = output_error(free, empty, best.theta[:2], steps=steps_of(logs, STEP), halve=True)
     k, factor = model.names.index("KP1"), float(found.theta[0])
     scale = factor * fit.deviation[k] / fit.theta[k]
     return factor, float(np.hypot(found.deviation[0], scale))

@@ -48,6 +48,13 @@ def with_loads(model: ServoModel, logs: Sequence[LoopLog], named: Iterable[Log])
     return [log if given.load is None else replace(log, carried=_atoms(model, given.load)) for log, given in pairs]
 
 
+def turned(names: Sequence[str], carried: Array) -> Array:
+    """Derivative of a load's contribution to the parameters of a single joint by the load's angle about its axis."""
+    own = dict(zip(names, carried.tolist(), strict=True))
+    found = dict.fromkeys(names, 0.0) | {"MX1": -own["MY1"], "MY1": own["MX1"]}
+    return np.array(list(found.values()))
+
+
 def _atoms(model: ServoModel, load: Load) -> Array:
     """Contribution of a payload to the link parameters of the simulation: its own, regrouped as in links."""
     robot, linear = model.robot, model.linear

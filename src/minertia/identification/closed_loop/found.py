@@ -28,10 +28,10 @@ class LoopFit:
     """Estimates of all unknowns of a model.
 
     part: the linear problem of the last iteration, for the identifiable unknowns; kept: their indices, where
-    those beyond the model's unknowns are initial states.  hidden: unidentifiable unknowns, with a message each.
-    sigma: noise of the positions [rad or m].  steps: simulation steps between rows of each log.  pushed: mask of
-    each log (N, n) of positions excluded because of external contact.  memory: rows that count as one beside prior
-    knowledge.
+    those beyond the model's unknowns are initial states, and angles of loads.  hidden: unidentifiable unknowns, with a
+    message each.  sigma: noise of the positions [rad or m].  steps: simulation steps between rows of each log.
+    pushed: mask of each log (N, n) of positions excluded because of external contact.  memory: rows that count as one
+    beside prior knowledge.  known: this knowledge, by default that of the model.
     """
 
     model: ServoModel
@@ -46,12 +46,14 @@ class LoopFit:
     notes: tuple[str, ...] = ()
     pushed: tuple[Mask, ...] = field(default=(), repr=False)
     memory: float = 1.0
+    known: tuple[tuple[int, float, float], ...] | None = None
 
     @property
     def prior(self) -> Array:
         """Weighted equations of prior knowledge of the identifiable unknowns, the right-hand side last."""
-        found = np.zeros((len(self.model.known), len(self.kept) + 1))
-        for row, (k, mean, deviation) in zip(found, self.model.known, strict=True):
+        known = self.model.known if self.known is None else self.known
+        found = np.zeros((len(known), len(self.kept) + 1))
+        for row, (k, mean, deviation) in zip(found, known, strict=True):
             if k in self.kept:
                 row[self.kept.index(k)], row[-1] = np.sqrt(self.memory) * np.array([1.0, mean]) / deviation
         return found

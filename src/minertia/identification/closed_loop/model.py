@@ -36,6 +36,7 @@ MOST_WARMED = 0.1  # 1/K by which the effort of a motor changes
 # 1/K, mean and deviation known of motors: copper resists 0.39 % more a kelvin, magnets lose 0.1 (neodymium) to 0.2 %
 # (ferrite) once in KP and twice in KD; a sensor beside the winding warms less or more than it does
 WARMING = -0.006, 0.002
+MOUNTING = 0.0, 0.02  # rad, mean and deviation known of the angle of a mounted load: about a degree
 MOST_SAGGED = 100.0  # V/(N m) or V/N by which a supply falls with a motor's effort
 MOST_PLAY = 1.0  # rad or m, of a gear
 MOST_LAPSED = 0.9  # part of its speed: a target that stands does not follow
@@ -93,7 +94,8 @@ class ServoModel:
     was set to 1 because nothing fixes their group's scale.  layout: coordinates, and which of them are
     measured.  constants: given constants of the effects that have any.  begin: initial stiffness and damping
     of elastic joints, None where not known.  floor: ground that the robot may touch; the inputs `links` of a
-    simulation then also contain its parameters and the step.
+    simulation then also contain its parameters and the step.  turns: loads of logs whose angles about the axis are
+    the last unknowns.
     """
 
     robot: Robot
@@ -112,6 +114,7 @@ class ServoModel:
     gauges: tuple[int, ...] = ()
     begin: Mapping[int, Elastic] = field(default_factory=dict)
     floor: Floor = field(default_factory=Floor)
+    turns: tuple[tuple[float, ...], ...] = ()
 
     @property
     def count(self) -> int:
@@ -133,6 +136,16 @@ class ServoModel:
     def atom_values(self, theta: Array) -> Array:
         """Values of all simulation parameters."""
         return np.asarray(self.constant + self.G @ theta)
+
+    def mixing(self, carried: Array | None) -> Array:
+        """Derivatives of all simulation parameters by the unknowns in a log with a payload: its own angle shows."""
+        if carried is None or tuple(carried.tolist()) not in self.turns:
+            return self.G
+        found, own = self.G.copy(), self.index("zero", 0)
+        angles = found[own, self.count - len(self.turns) :]  # about their mean
+        angles -= 1 / len(self.turns)
+        angles[self.turns.index(tuple(carried.tolist()))] += 1
+        return found
 
     def with_carried(self, values: Array, carried: Array | None) -> Array:
         """Values of all simulation parameters with those of a payload added to the links, which come first."""
@@ -287,7 +300,9 @@ class ServoModel:
     @cached_property
     def known(self) -> tuple[tuple[int, float, float], ...]:
         """Prior knowledge of unknowns: index, mean and standard deviation of each that has any."""
-        return tuple((k, *WARMING) for k, name in enumerate(self.names) if name.rstrip("0123456789") == "WARM")
+        usual = {"WARM": WARMING, "TURN": MOUNTING}
+        symbols = [name.rstrip("0123456789") for name in self.names]
+        return tuple((k, *usual[symbol]) for k, symbol in enumerate(symbols) if symbol in usual)
 
     @property
     def upper(self) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.closed_loop.askew import Angles
 from minertia.identification.closed_loop.judge import loop_parameters
 from minertia.identification.closed_loop.record import loop_record
 from minertia.identification.closed_loop.servo_models import MODELS, ServoFit
@@ -38,13 +39,14 @@ class PredictedRun:
 class ChosenServo(ServoEstimate):
     """Estimate of a servo.  best: the friction model that was chosen, with its last fit.  compared: all fits.
 
-    fitted, validated: runs simulated.
+    fitted, validated: runs simulated.  angles: of the known loads about the encoder's zero.
     """
 
     best: ServoFit = field(kw_only=True)
     compared: tuple[ServoFit, ...] = field(kw_only=True)
     fitted: tuple[PredictedRun, ...] = field(kw_only=True)
     validated: tuple[PredictedRun, ...] = field(kw_only=True)
+    angles: Angles = field(kw_only=True)
 
     @property
     def values(self) -> dict[str, dict[str, float]]:

@@ -14,6 +14,7 @@ from scipy.optimize import lsq_linear
 
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell
+from minertia.identification.closed_loop.askew import with_angles
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import DAMPING, moved, output_error
 from minertia.identification.closed_loop.found import LoopFit
@@ -113,8 +114,9 @@ class ServoRuns:
         return replace(self.campaign, effects=tuple(effects), command=command)
 
     def model(self, name: str, velocity: float) -> ServoModel:
-        """Servo model with a friction model of the table."""
-        return loop_model(self.campaign_with(name, velocity), min(log.period for log in self.logs))
+        """Servo model with a friction model of the table, and unknown angles of the loads."""
+        model = loop_model(self.campaign_with(name, velocity), min(log.period for log in self.logs))
+        return with_angles(model, self.logs)
 
 
 def fit_models(runs: ServoRuns, names: Sequence[str], tell: Tell) -> Iterator[ServoFit]:

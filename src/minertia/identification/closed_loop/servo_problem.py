@@ -13,6 +13,7 @@ from minertia.identification.audits.values import without_misread
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.prepare import Tell
+from minertia.identification.closed_loop.askew import Angles, mounted, without_angles
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import evidence_beside, finest_step, position_residuals
 from minertia.identification.closed_loop.logs import LoopLog
@@ -57,13 +58,15 @@ class ServoProblem(CommandProblem):
     """Runs of one servo with known loads.
 
     own, others: rows of the indices of fitted runs and of those that are only predicted.  options: what is compared
-    and known.  found: the estimate, once it is judged.
+    and known.  found: the estimate, once it is judged, where the loads of the logs are at their angles; stated: these
+    logs with loads as stated.
     """
 
     own: tuple[Run, ...] = ()
     others: tuple[Run, ...] = ()
     options: ServoOptions = field(default_factory=ServoOptions)
     found: ChosenServo | None = field(default=None, repr=False)
+    stated: tuple[LoopLog, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(
@@ -91,23 +94,30 @@ class ServoProblem(CommandProblem):
         runs, models = self.runs, self.options.models
         compared = tuple(fit_models(runs, models, tell))
         best = chosen_model([fit for fit in compared if fit.name in models] or compared)
-        fit = finished(runs, best, tell)
+        fit, angles = without_angles(finished(runs, best, tell))
+        own, unseen = (mounted(fit.model, logs, angles) for logs in (self.logs, self.unseen))
         fitted, validated = (
             tuple(_predicted(fit.model, fit.theta, self.campaign, *pair) for pair in zip(rows, logs, strict=True))
-            for rows, logs in ((self.own, self.logs), (self.others, self.unseen))
+            for rows, logs in ((self.own, own), (self.others, unseen))
         )
-        notes = (*_notes(self.own, self.logs, (*fitted, *validated)), *_choice(compared, best), *fit.notes)
+        notes = (
+            *_notes(self.own, self.logs, (*fitted, *validated)),
+            *_choice(compared, best),
+            _askew(angles),
+            *fit.notes,
+        )
         last, campaign = replace(best, fit=replace(fit, notes=notes)), runs.campaign_with(best.name, best.velocity)
         return servo_estimate(
             ChosenServo, last.fit, campaign, "output-error",
-            best=last, compared=compared, fitted=fitted, validated=validated,
+            best=last, compared=compared, fitted=fitted, validated=validated, angles=angles,
         )  # fmt: skip
 
     def settled(self, estimate: Estimate) -> ServoProblem:
-        """Problem with the friction model that was chosen."""
-        own = super().settled(estimate)
+        """Problem with the friction model that was chosen, and loads at their angles."""
+        own, found = super().settled(estimate), chosen(estimate)
         assert isinstance(own, ServoProblem)
-        return replace(own, found=chosen(estimate))
+        logs, unseen = (mounted(found.servo.model, logs, found.angles) for logs in (self.logs, self.unseen))
+        return replace(own, found=found, logs=logs, unseen=unseen, stated=self.logs)
 
     def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Free-run simulation residuals of the fit, of Coulomb friction alone, and of runs left out.
@@ -125,9 +135,9 @@ class ServoProblem(CommandProblem):
         return evidence_beside(found.servo, self.logs, self.unseen, left, rivals)
 
     def _left_out(self, fit: LoopFit, h: float) -> Residuals:
-        """Residuals of all runs, each by fits without the runs of its load, then of its gain."""
+        """Residuals of all runs, each by fits without the runs of its load, then of its gain; angles are as stated."""
         each = [
-            (position_residuals(fit.model, x, self.logs[k], h), self.logs[k].samples)
+            (position_residuals(fit.model, x, self.stated[k], h), self.stated[k].samples)
             for k, x in left_out_values(self.runs, fit)
         ]
         return pooled("runs left out", each)
@@ -204,6 +214,12 @@ def _notes(runs: Sequence[Run], logs: Sequence[LoopLog], predicted: Sequence[Pre
             if abs(usual - run.volts) > STATED * usual:
                 found.append(f"{run.volts:g} V is stated, the log says {usual:.3g} V: the log is used")
     return list(dict.fromkeys(found))
+
+
+def _askew(angles: Angles) -> str:
+    """Message on the angles at which loads are mounted."""
+    told = ", ".join(f"{1e3 * angle:.2g}" for angle in angles.values())
+    return f"angles of the loads about their mean, in the order of the index [mrad]: {told}"
 
 
 def _choice(compared: Sequence[ServoFit], best: ServoFit) -> list[str]:

@@ -52,7 +52,8 @@ class Simulated:
 
 def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
     """Simulate a log from its initial state, `steps` steps per row; None where the simulation diverges."""
-    values = model.with_carried(model.atom_values(theta), log.carried)
+    G = model.mixing(log.carried)
+    values = model.with_carried(model.constant + G @ theta, log.carried)
     layout, size, count = model.layout, model.layout.size, model.count
     q = np.empty((len(log.u), len(layout.outputs)))
     parts = []
@@ -65,7 +66,7 @@ def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slop
         shown = [simulates.index(layout.outputs[k]) for k in own]
         q[:, own] = found[0][:, shown]
         if slopes:
-            known, mixing = len(group.atoms), model.G[list(group.atoms)]
+            known, mixing = len(group.atoms), G[list(group.atoms)]
             columns = np.flatnonzero(mixing.any(axis=0))
             every = shown == list(range(found[1].shape[1]))
             carried = (found[1] if every else found[1][:, shown]).reshape(len(q) * len(own), -1)
