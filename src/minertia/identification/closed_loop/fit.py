@@ -129,7 +129,8 @@ class _OutputError:
         self.counted = [np.ones(log.q.shape, bool) if log.pushed is None else ~log.pushed for log in logs]
         self.looks = model.command.leave_out_contact and all(log.pushed is None for log in logs)
         self.tell, self.settlings = tell, 0
-        self.expected = 5 if self.looks else 3  # settlings: the first, two without contact, finer steps, and slopes
+        # settlings: the first, two without contact, one with finer steps, and one with finer derivatives
+        self.expected = (4 if self.looks else 2) + bool(model.layout.elastic)
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
@@ -175,7 +176,8 @@ class _OutputError:
             point = self._settled(point, steps)
         coarse, self.slope_step = self._coarse(steps), COARSEST
         last = self.at(point.theta, steps, motions=point.motions) or point
-        if iterate and self._coarse(steps) != coarse:  # coarse derivatives of stiff springs can miss the optimum
+        is_coarse = bool(self.model.layout.elastic) and self._coarse(steps) != coarse
+        if iterate and is_coarse:  # coarse derivatives of stiff springs can miss the optimum
             last = self._settled(last, steps)
         self._tell("computing standard deviations")
         return self._finished(last, steps, deviations=deviations)
