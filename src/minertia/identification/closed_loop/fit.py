@@ -129,8 +129,9 @@ class _OutputError:
         self.counted = [np.ones(log.q.shape, bool) if log.pushed is None else ~log.pushed for log in logs]
         self.looks = model.command.leave_out_contact and all(log.pushed is None for log in logs)
         self.tell, self.settlings = tell, 0
+        self.is_stiff = bool(model.layout.elastic or model.floor.touches)  # coarse derivatives can miss the optimum
         # settlings: the first, two without contact, one with finer steps, and one with finer derivatives
-        self.expected = (4 if self.looks else 2) + bool(model.layout.elastic)
+        self.expected = (4 if self.looks else 2) + self.is_stiff
         self.iterations, self.promised = 0, 1.0  # promised: part of the sum of squares that the last step should save
         self.notes: list[str] = []
         self.held: set[int] = set()  # unknowns that do not move yet
@@ -176,8 +177,7 @@ class _OutputError:
             point = self._settled(point, steps)
         coarse, self.slope_step = self._coarse(steps), COARSEST
         last = self.at(point.theta, steps, motions=point.motions) or point
-        is_coarse = bool(self.model.layout.elastic) and self._coarse(steps) != coarse
-        if iterate and is_coarse:  # coarse derivatives of stiff springs can miss the optimum
+        if iterate and self.is_stiff and self._coarse(steps) != coarse:
             last = self._settled(last, steps)
         self._tell("computing standard deviations")
         return self._finished(last, steps, deviations=deviations)
