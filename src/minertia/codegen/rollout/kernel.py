@@ -53,7 +53,7 @@ class _Loop(ctypes.Structure):
             (name, ctypes.c_int)
             for name in ("n", "links", "columns", "steps", "every", "is_voltage", "ring", "fail", "is_euler", "springs")
         ),
-        *((name, ctypes.c_int) for name in ("effects", "is_linear")),
+        *((name, ctypes.c_int) for name in ("effects", "is_linear", "on_floor")),
         *((name, ctypes.c_double) for name in ("h", "delay_steps")),
         *((name, ctypes.c_void_p) for name in (*FUNCTIONS, *AT_JOINTS, *OF_EFFECTS, "x", "q0", "v0")),
         *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
@@ -87,7 +87,7 @@ class LoopKernel:
                 f"a servo model of {len(joints) + motors} coordinates cannot be simulated; at most {MOST} are supported"
             )
         self.joints, self.links, self.size = tuple(joints), tuple(links), len(joints) + motors
-        self.has_inputs = bool(links) or floor is not None
+        self.on_floor, self.has_inputs = floor is not None, bool(links) or floor is not None
         dynamics = _dynamics(_Same(robot), self.joints, self.links, motors, floor)
         self.terms, self.slopes = dynamics.terms, dynamics.slopes
         self.effects = GroupEffects(self.size, tuple(effects))
@@ -111,19 +111,21 @@ class LoopKernel:
     def run(self, task: Rollout) -> tuple[Array, Array] | None:
         """Positions (rows, n) and derivatives (rows, n, unknowns) at the rows; None if the simulation diverges."""
         if self._compiled is not None:
-            return _run_compiled(*self._compiled, task, self.effects)
+            return _run_compiled(*self._compiled, task, self.effects, self.on_floor)
         if self._plain is None:
             self._plain = tuple(compile_function(p) for p in (self.terms, self.slopes, *self._of_effects()))
         terms, slopes, *others = self._plain
-        x = (task.values.links,) if self.has_inputs else ()
         empty = np.zeros((self.size, 0))
 
-        def of_links(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
-            found = slopes(q, qd, qdd, *x)
-            return found if x else (*found, empty)
+        def of_links(q: Array, qd: Array, qdd: Array, x: Array) -> tuple[Array, Array, Array]:
+            return slopes(q, qd, qdd, x) if self.has_inputs else (*slopes(q, qd, qdd), empty)
+
+        def terms_at(q: Array, qd: Array, x: Array) -> tuple[Array, Array]:
+            D, b = terms(q, qd, *([x] if self.has_inputs else []))
+            return D, b
 
         try:
-            return PlainLoop(task, lambda q, qd: terms(q, qd, *x), of_links, self.effects, others).run()
+            return PlainLoop(task, terms_at, of_links, self.effects, others, self.on_floor).run()
         except Diverged:
             return None
 
@@ -180,7 +182,7 @@ def _loop_library() -> ctypes.CDLL:
 
 
 def _run_compiled(
-    library: Any, functions: Mapping[str, int], task: Rollout, effects: GroupEffects
+    library: Any, functions: Mapping[str, int], task: Rollout, effects: GroupEffects, on_floor: bool
 ) -> tuple[Array, Array] | None:
     n, p, x = len(task.q0), len(task.unknowns), task.values
     q_out, S_out = np.zeros((task.rows, n)), np.zeros((task.rows, n, p))
@@ -200,7 +202,7 @@ def _run_compiled(
         n=n, links=len(x.links), columns=p, steps=task.steps, every=task.every, is_voltage=int(x.is_voltage),
         ring=task.ring, is_euler=int(x.is_euler), springs=len(x.springs.link), h=task.h,
         delay_steps=(x.effort_delay or 0.0) / task.h, effects=len(effects.all),
-        is_linear=int(effects.programs.is_linear), **functions,
+        is_linear=int(effects.programs.is_linear), on_floor=int(on_floor), **functions,
         **{name: address(array) for name, array in kept.items()},
     )  # fmt: skip
     code = library.minertia_servo(ctypes.byref(loop))
@@ -257,13 +259,13 @@ def _loop_fault(library: ctypes.CDLL) -> str:
         task = _driven(task) if is_driven else task
         programs = effects.programs.efforts, effects.programs.slopes
         efforts, rubbing = (_on_numpy(program) for program in programs)
-        wanted = PlainLoop(task, _terms, _slopes, effects, (efforts, rubbing)).run()
+        wanted = PlainLoop(task, _terms, _slopes, effects, (efforts, rubbing), True).run()
         callback = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
-        sizes = [[2, 2], [2, 2, 2], *([port.size for port in program.inputs] for program in programs)]
+        sizes = [[2, 2, 1], [2, 2, 2, 1], *([port.size for port in program.inputs] for program in programs)]
         called: tuple[Callable[..., tuple[Array, ...]], ...] = (_terms, _slopes, efforts, rubbing)
         calls = [callback(_as_c(function, own)) for function, own in zip(called, sizes, strict=True)]
         addresses = (ctypes.cast(call, ctypes.c_void_p).value or 0 for call in calls)
-        found = _run_compiled(library, dict(zip(FUNCTIONS, addresses, strict=True)), task, effects)
+        found = _run_compiled(library, dict(zip(FUNCTIONS, addresses, strict=True)), task, effects, True)
         if found is None:
             return "a simulated motion diverges"
         for mine, theirs in zip(found, wanted, strict=True):
@@ -285,6 +287,7 @@ def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
     values = LoopValues(
         8 * two, 0.3 * two, 2 * two, np.array([3.0, np.inf]), 0.1 * two,
         effects=np.array([TRIED.get(effect.symbol, 0.1) for effect in effects.all]), effort_delay=effort_delay,
+        links=np.zeros(1),
         springs=Springs((0,), (1,), np.array([0.2]), np.array([0.3]), np.array([0.4])),
     )  # fmt: skip
     unknowns = tuple(("effect", k) for k in range(len(effects.all)))
@@ -318,15 +321,15 @@ def _driven(task: Rollout) -> Rollout:
     return replace(task, values=values, command=command, unknowns=(*unknowns, *more))
 
 
-def _terms(q: Array, qd: Array) -> tuple[Array, Array]:
-    """Mass matrix and bias of two pendulums with inertial coupling."""
-    D = np.array([[0.3, 0.1 * q[1]], [0.1 * q[1], 0.2]])
+def _terms(q: Array, qd: Array, x: Array) -> tuple[Array, Array]:
+    """Mass matrix and bias of two pendulums with inertial coupling, and a damper that is implicit in the step x."""
+    D = np.array([[0.3 + 20 * x[0], 0.1 * q[1]], [0.1 * q[1], 0.2]])
     return D, np.array([np.sin(q[0]) + 0.1 * qd[1] ** 2, 0.5 * np.sin(q[1])])
 
 
-def _slopes(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+def _slopes(q: Array, qd: Array, qdd: Array, _: Array) -> tuple[Array, Array, Array]:
     by_q = np.array([[np.cos(q[0]), 0.1 * qdd[1]], [0.0, 0.5 * np.cos(q[1]) + 0.1 * qdd[0]]])
-    return by_q, np.array([[0.0, 0.2 * qd[1]], [0.0, 0.0]]), np.zeros((2, 0))
+    return by_q, np.array([[0.0, 0.2 * qd[1]], [0.0, 0.0]]), np.array([[20 * qdd[0]], [0.0]])
 
 
 def _on_numpy(program: Program) -> Callable[..., tuple[Array, ...]]:

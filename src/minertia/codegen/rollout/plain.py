@@ -24,8 +24,8 @@ APART = 1e-9  # of the velocities, from which two passes tell a slope
 SHORTEST = 1e-9  # of a step: its rest after a stop
 NEAR = 2e-3  # rad or m: position error up to which the duty that starts a motor grows
 FARTHEST = 1e6  # rad or m; a robot that is there has run away
-Terms = Callable[[Array, Array], tuple[Array, Array]]  # q, qd -> D, b
-Slopes = Callable[[Array, Array, Array], tuple[Array, Array, Array]]  # q, qd, qdd -> dq, dqd, Y
+Terms = Callable[[Array, Array, Array], tuple[Array, Array]]  # q, qd, x -> D, b
+Slopes = Callable[[Array, Array, Array, Array], tuple[Array, Array, Array]]  # q, qd, qdd, x -> dq, dqd, Y
 Effects = Callable[..., tuple[Array, ...]]  # as `EffectPrograms` has them
 
 
@@ -158,9 +158,15 @@ class PlainLoop:
     """One servo simulation on NumPy."""
 
     def __init__(
-        self, task: Rollout, terms: Terms, slopes: Slopes, effects: GroupEffects, functions: Sequence[Effects]
+        self,
+        task: Rollout,
+        terms: Terms,
+        slopes: Slopes,
+        effects: GroupEffects,
+        functions: Sequence[Effects],
+        on_floor: bool,
     ) -> None:
-        self.task, self.terms, self.slopes = task, terms, slopes
+        self.task, self.terms, self.slopes, self.on_floor = task, terms, slopes, on_floor
         is_euler = task.values.is_euler  # as servo.c has it
         self.mid, self.quarter, self.end = (0.0, 0.0, 1.0) if is_euler else (0.5, 0.25, 0.5)
         n, p = len(task.q0), len(task.unknowns)
@@ -223,7 +229,7 @@ class PlainLoop:
         u = self.task.command.u[k]
         rate = np.zeros(len(u)) if self.task.command.ud is None else self.task.command.ud[k]
         self.qm, vm = self.q + self.mid * h * self.v, self.v + self.mid * self.dvp
-        D, b = self.terms(self.qm + x.zero, vm)
+        D, b = self.terms(self.qm + x.zero, vm, self._links(h))
         gain, room, on, full, self.warmth = self._supply(k)
         self.seen_at = self._see()
         error = u - self.seen_at
@@ -247,7 +253,7 @@ class PlainLoop:
         r -= h * S.T @ (self.stiff * (S @ self.qm - x.springs.rest) + damp * (S @ self.v))
         A += S.T @ ((h * self.end * damp + self.quarter * h * h * self.stiff)[:, None] * S)
         self._foresee(held, gd, b)
-        A, stopping = self._solved(A, r, D, b)
+        A, stopping = self._solved(A, r, D, b, vm)
         dv = self.friction.dv
         a, slope = dv / h, self.v + self.mid * dv
         tau = held - gp * self.quarter * h * dv - gd * slope
@@ -266,13 +272,25 @@ class PlainLoop:
             self.v[stopping], self.dvp = 0.0, 0 * a
             self.stops -= 1
 
-    def _solved(self, A: Array, r: Array, D: Array, b: Array) -> tuple[Array, int | None]:
+    def _links(self, h: float) -> Array:
+        """Link parameters that are inputs of the group; the springs of a floor depend on the step, too."""
+        x = self.task.values
+        return np.append(x.links[:-1], h) if self.on_floor else x.links
+
+    def _swings(self, D: Array, vm: Array) -> bool:
+        """Whether springs of joints or of a floor swing within the step."""
+        stiff = (self.quarter * self.h**2 * self.stiff) @ np.abs(self.pairs)
+        free, own = np.diag(D), self.effects.inertia
+        if self.on_floor:
+            free = np.diag(self.terms(self.qm + self.task.values.zero, vm, self._links(0.0))[0])
+            stiff = stiff + np.diag(D) - free
+        return bool(np.any(stiff > free + own))
+
+    def _solved(self, A: Array, r: Array, D: Array, b: Array, vm: Array) -> tuple[Array, int | None]:
         """Matrix of the step, and the joint that stops first within it, if any: it is solved as if joints slid on."""
         whole, v = self._solve(A, r, D, b), self.v
         rubs = (self.bounds.up > 0) | (self.bounds.down > 0)
-        stiff = (self.quarter * self.h**2 * self.stiff) @ np.abs(self.pairs)  # springs that swing within the step
-        is_stiff = np.any(stiff > np.diag(D) + self.effects.inertia)
-        if is_stiff or not (self.stops and np.any(rubs & (v != 0) & (v * self.friction.slide <= 0))):
+        if not (self.stops and np.any(rubs & (v != 0) & (v * self.friction.slide <= 0))) or self._swings(D, vm):
             return whole, None
         self.friction.slide[:] = np.where(rubs, np.sign(v), np.where(v < 0, -1, 1))
         whole, dv = self._solve(A, r, D, b, slides_on=True), self.friction.dv
@@ -528,8 +546,10 @@ class PlainLoop:
 
         Through the motion for all, and directly for link parameters and joint zeros.
         """
-        Q, V, Y = self.slopes(self.qm + self.task.values.zero, vm, a)
+        Q, V, Y = self.slopes(self.qm + self.task.values.zero, vm, a, self._links(self.h))
         links = np.asarray(Q @ T1 + V @ (self.Sv + self.mid * self.Sd))
+        if self.on_floor:
+            links += np.outer(Y[:, -1], self.Sh)
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind in ("link", "zero"):
                 links[:, c] += (Y if kind == "link" else Q)[:, place]

@@ -18,7 +18,8 @@
    foreseen for the middle of the step, which keeps it of second order.  With play, the law reads a shaft that the gear
    moves at either end of the play and that stays where it is in between: that place is its memory.
    Where a joint stops within a step, the rest of the step is one of its own: to stand until the next step and turn
-   back only then would be an error of first order.  Springs that swing within a step forbid to divide it.
+   back only then would be an error of first order.  Springs that swing within a step forbid to divide it, be it those
+   of joints or of a floor.
    Elsewhere friction reads the load of the step itself, b + (D + J) dv / h, so that bounds and motion are solved for
    together: with the load of the step before they would be of first order, and swing from step to step.
    The robot's own terms come from two functions that are generated for it. */
@@ -41,7 +42,7 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ, SPEED, LAPSE, SHARE, CURVE, START, WARM, SAG, PLAY };
 
 typedef struct {
-    int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
+    int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear, on_floor;
     double h, delay_steps;   /* delay_steps: delay of the effort, 0 without */
     Call terms, slopes;      /* D, b of (q, qd, x); dq, dqd, Y of (q, qd, qdd, x) */
     Call efforts, rubbing;   /* of effects: see codegen/rollout/effects.py */
@@ -49,7 +50,7 @@ typedef struct {
     const double *e, *c;     /* (effects), (constants): values and constants of effects */
     const int *at, *inertia; /* (effects): coordinate of each; whether it adds to the mass matrix */
     const int *loaded;       /* (n): whether friction depends on the load */
-    const double *x;         /* (links) */
+    const double *x;         /* (links); on_floor: the last one is the length of the step */
     const double *q0, *v0;   /* (n) */
     const double *u, *u_d, *ud, *ud_d; /* (steps, n): command, its derivative by the delay, velocity reference and its */
     const int *kind, *place; /* (columns) */
@@ -380,10 +381,13 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
     double *Y = calloc((size_t)n * (size_t)(o->links ? o->links : 1), sizeof(double));
     double *past = calloc((size_t)(ring ? ring : 1) * n, sizeof(double));
     double *shapes = calloc((size_t)(o->effects ? o->effects : 1), sizeof(double));
-    if (!c || !room || !Y || !past || !shapes) {
-        free(c), free(room), free(Y), free(past), free(shapes);
+    double *links = calloc((size_t)(o->links ? o->links : 1), sizeof(double)), *step = o->on_floor ? links + o->links - 1 : 0;
+    if (!c || !room || !Y || !past || !shapes || !links) {
+        free(c), free(room), free(Y), free(past), free(shapes), free(links);
         return 3;
     }
+    if (o->links)
+        memcpy(links, o->x, o->links * sizeof(double));
     double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block, *Sy = Sl + block;
     double *Te = Sy + block, *R = Te + block, *T1 = R + block, *T2 = T1 + block, *Sm = T2 + block, *Sh = Sm + block;
     double *Sn = Sh + block, *St = Sn + block; /* Sh: of the length of the rest of a step; Sn: of the time until a joint stops */
@@ -421,9 +425,9 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             }
         }
     const double *in[4], *in2[4];
-    double *out[3] = {D, b, 0}, *out2[3] = {Q, V, Y};
-    in[0] = qs, in[1] = vm, in[2] = o->x, in[3] = 0;
-    in2[0] = qs, in2[1] = vm, in2[2] = a, in2[3] = o->x;
+    double *out[3] = {D, b, 0}, *out2[3] = {Q, V, Y}, *scratch[3] = {Q, V, 0};
+    in[0] = qs, in[1] = vm, in[2] = links, in[3] = 0;
+    in2[0] = qs, in2[1] = vm, in2[2] = a, in2[3] = links;
     const double *in3[] = {qm, vr, load, q_at, v_at, o->e, o->c}, *in4[] = {qm, vr, load, q_at, v_at, a, slip, o->e, o->c};
     double *out3[] = {effort, smooth_q, smooth_qd, rotor, F.up, F.down, F.by_up, F.by_down}, *out4[] = {rub_q, rub_qd, rub_load, shapes};
     int until = o->every, row = 0;
@@ -459,6 +463,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             vm[j] = v[j] + mid * dvp[j];
             qs[j] = qm[j] + o->zero[j]; /* where the links are */
         }
+        if (step)
+            *step = h;
         o->terms(0, in, out);
         for (int j = 0; j < n; j++) {
             const int seen = o->sees[j];
@@ -584,6 +590,13 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                 if (look == 1 && can_rub(&F, j) && v[j] * (v[j] + c->dv[j]) < 0 && fabs(v[j]) < part * fabs(c->dv[j]))
                     part = -v[j] / c->dv[j], stopping = j;
             }
+            if (is_stopping && look == 0 && step) {
+                *step = 0;
+                o->terms(0, in, scratch); /* without the springs of a floor */
+                *step = h;
+                for (int j = 0; j < n; j++)
+                    is_stiff |= D[j * n + j] > 2 * Q[j * n + j] + rotor[j];
+            }
             if (code || stopping >= 0 || (look == 0 && (!is_stopping || is_stiff || is_euler || stops == n)))
                 break;
             for (int j = 0; look == 0 && j < n; j++)
@@ -681,6 +694,8 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
             for (int j = 0; j < n; j++)
                 for (int k2 = 0; k2 < others; k2++)
                     R[(size_t)j * p + k2] += Y[j * o->links + o->place[k2]];
+            for (int j = 0; step && is_rest && j < n; j++)
+                axpy(w, Y[(j + 1) * o->links - 1], Sh, R + (size_t)j * p);
             for (int k2 = others; k2 < starts; k2++)
                 for (int j = 0; o->kind[k2] == ZERO && j < n; j++)
                     R[(size_t)j * p + k2] += Q[j * n + o->place[k2]];
@@ -902,7 +917,7 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
         if (is_rest)
             k--, until++;
     }
-    free(c), free(room), free(Y), free(past), free(shapes);
+    free(c), free(room), free(Y), free(past), free(shapes), free(links);
     return code;
 }
 
