@@ -277,25 +277,23 @@ class PlainLoop:
         x = self.task.values
         return np.append(x.links[:-1], h) if self.on_floor else x.links
 
-    def _swings(self, D: Array, vm: Array) -> bool:
-        """Whether springs of joints or of a floor swing within the step."""
-        stiff = (self.quarter * self.h**2 * self.stiff) @ np.abs(self.pairs)
-        free, own = np.diag(D), self.effects.inertia
-        if self.on_floor:
-            free = np.diag(self.terms(self.qm + self.task.values.zero, vm, self._links(0.0))[0])
-            stiff = stiff + np.diag(D) - free
-        return bool(np.any(stiff > free + own))
+    def _is_stiff(self, A: Array, D: Array, vm: Array) -> NDArray[np.bool_]:
+        """Whether gains and springs are stiffer than the inertia of each coordinate in the step."""
+        if self.on_floor:  # the mass matrix of the links, without the springs of a floor
+            D = self.terms(self.qm + self.task.values.zero, vm, self._links(0.0))[0]
+        return np.asarray(np.diag(A) > 2 * (np.diag(D) + self.effects.inertia))
 
     def _solved(self, A: Array, r: Array, D: Array, b: Array, vm: Array) -> tuple[Array, int | None]:
         """Matrix of the step, and the joint that stops first within it, if any: it is solved as if joints slid on."""
         whole, v = self._solve(A, r, D, b), self.v
         rubs = (self.bounds.up > 0) | (self.bounds.down > 0)
-        if not (self.stops and np.any(rubs & (v != 0) & (v * self.friction.slide <= 0))) or self._swings(D, vm):
+        turns = rubs & (v != 0) & (v * self.friction.slide <= 0)
+        if not (self.stops and turns.any()) or (turns & self._is_stiff(whole, D, vm)).any():
             return whole, None
         self.friction.slide[:] = np.where(rubs, np.sign(v), np.where(v < 0, -1, 1))
         whole, dv = self._solve(A, r, D, b, slides_on=True), self.friction.dv
         stops = np.flatnonzero(rubs & (v * (v + dv) < 0))
-        if len(stops):
+        if len(stops) and not self._is_stiff(whole, D, vm)[stops].any():
             return whole, int(stops[np.argmin(-v[stops] / dv[stops])])
         return self._solve(A, r, D, b), None
 

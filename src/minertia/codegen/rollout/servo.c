@@ -18,8 +18,8 @@
    foreseen for the middle of the step, which keeps it of second order.  With play, the law reads a shaft that the gear
    moves at either end of the play and that stays where it is in between: that place is its memory.
    Where a joint stops within a step, the rest of the step is one of its own: to stand until the next step and turn
-   back only then would be an error of first order.  Springs that swing within a step forbid to divide it, be it those
-   of joints or of a floor.
+   back only then would be an error of first order.  What is stiffer than its inertia in a step (gains, springs of joints
+   or of a floor) forbids to divide it: the rule then swings about the velocity, and does not stop where the joint does.
    Elsewhere friction reads the load of the step itself, b + (D + J) dv / h, so that bounds and motion are solved for
    together: with the load of the step before they would be of first order, and swing from step to step.
    The robot's own terms come from two functions that are generated for it. */
@@ -579,24 +579,21 @@ __attribute__((visibility("default"))) int minertia_servo(Loop *o)
                     break;
             }
             double part = 1;
-            int is_stopping = 0, is_stiff = 0; /* stiff: springs swing within the step, which must not be divided then */
-            for (int k2 = 0; k2 < o->springs; k2++) {
-                const int i = o->at_link[k2], j = o->at_motor[k2];
-                const double both = quarter * h * h / o->cj[k2];
-                is_stiff |= both > D[i * n + i] + rotor[i] || both > D[j * n + j] + rotor[j];
-            }
-            for (int j = 0; j < n && !code; j++) {
-                is_stopping |= can_rub(&F, j) && v[j] != 0 && v[j] * c->slide[j] <= 0;
-                if (look == 1 && can_rub(&F, j) && v[j] * (v[j] + c->dv[j]) < 0 && fabs(v[j]) < part * fabs(c->dv[j]))
+            int is_stopping = 0, is_stiff = 0;
+            const double *inertia = D;
+            for (int j = 0; j < n && look < 2 && !code; j++) {
+                if (!can_rub(&F, j) || v[j] == 0 || v[j] * (look ? v[j] + c->dv[j] : c->slide[j]) > 0)
+                    continue;
+                if (step && inertia == D) { /* that of the links, without the springs of a floor */
+                    *step = 0;
+                    o->terms(0, in, scratch);
+                    *step = h, inertia = Q;
+                }
+                is_stopping = 1, is_stiff |= c->A[j * n + j] > 2 * (inertia[j * n + j] + rotor[j]);
+                if (look == 1 && fabs(v[j]) < part * fabs(c->dv[j]))
                     part = -v[j] / c->dv[j], stopping = j;
             }
-            if (is_stopping && look == 0 && step) {
-                *step = 0;
-                o->terms(0, in, scratch); /* without the springs of a floor */
-                *step = h;
-                for (int j = 0; j < n; j++)
-                    is_stiff |= D[j * n + j] > 2 * Q[j * n + j] + rotor[j];
-            }
+            stopping = is_stiff ? -1 : stopping;
             if (code || stopping >= 0 || (look == 0 && (!is_stopping || is_stiff || is_euler || stops == n)))
                 break;
             for (int j = 0; look == 0 && j < n; j++)
