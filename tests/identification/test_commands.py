@@ -20,10 +20,11 @@ from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
 from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
+from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.problem import CommandProblem
-from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.recording import Recording
 from minertia.io.errors import MinertiaError
@@ -143,6 +144,20 @@ def test_ratios_have_the_units_of_their_joints() -> None:
     guess = np.ones(model.count)
     units = {r["unit"] for r in ratios(output_error(model, [log], guess, iterate=False)) if r["ratio"] == "FC/KP"}
     assert units == {"m"}
+
+
+def test_a_fit_does_not_start_faster_than_the_robot_moves() -> None:
+    """A first row that is off could else be explained by a start of any speed that friction stops at once."""
+    campaign = Campaign(ARM, command=Command(**GAINS), links="physical")
+    log = made_log(campaign, "log", recorded(campaign))
+    q = log.q.copy()
+    q[0] += [0.05, -0.05]
+    wrong = replace(log, q=q, v0=np.zeros(2))
+    fastest = wrong.fastest_start(SprungLayout(2))
+    assert fastest == pytest.approx(2 * np.abs(np.diff(q, axis=0)).max(axis=0) / log.period)
+    model = loop_model(campaign, log.period)
+    started = with_start(model, theta_of(model), wrong, 10)
+    assert np.all(np.abs(started.v0) <= fastest)
 
 
 def test_masses_of_the_file_fix_the_gains() -> None:

@@ -165,6 +165,24 @@ def test_a_floor_ties_joints_that_inertia_does_not() -> None:
     assert tied_by_floor(ROBOT, Floor((ROBOT.joints[0].name,)), apart) == apart
 
 
+@needs_shared
+def test_derivatives_stay_bounded_where_friction_bears_a_load_and_gains_are_stiff() -> None:
+    """A wrist without rotor inertia creeps: the midpoint rule swings about its velocity, where it does not stop."""
+    campaign = read_campaign(Path(__file__).parents[2] / "benchmarks" / "so101.toml", SHARED / "data" / "so101_sage")
+    log = loop_log(campaign, next(log for log in campaign.train if "step_response" in log.name))
+    model = loop_model(campaign, log.period)
+    values = {"floor_height": -0.045, "floor_friction": 0.12, "KP": 12.0, "delay": -0.008}
+    each = {
+        "IA": (0.022, 0.035, 0.01, 0, 0),
+        "FC": (0.127, 0.15, 0.26, 0.14, 0.11),
+        "FCL": (0.03, 0.46, 0.62, 0.26, 0.9),
+    }
+    values |= {f"{name}{j + 1}": value for name, own in each.items() for j, value in enumerate(own)}
+    values |= {f"KD{j + 1}+FV{j + 1}": value for j, value in enumerate((0.86, 0.62, 0.66, 0.76, 0.82))}
+    found = simulated(model, np.array([values[name] for name in model.names]), log, 6)
+    assert found is not None and max(np.abs(part.values).max() for part in found.slopes) < 100
+
+
 @pytest.mark.slow
 @needs_shared
 def test_a_real_arm_on_a_table_is_predicted_by_a_fit_of_other_motions() -> None:

@@ -120,8 +120,9 @@ class _OutputError:
         n, p = model.layout.size, model.count
         self.starts = [range(p + 2 * n * k, p + 2 * n * (k + 1)) for k in range(len(logs))]
         self.total = p + 2 * n * len(logs)
-        self.lower = np.concatenate([model.lower, np.full(self.total - p, -np.inf)])
-        self.upper = np.concatenate([model.upper, np.full(self.total - p, np.inf)])
+        start = [x for log in logs for x in (np.full(n, np.inf), log.fastest_start(model.layout))]
+        self.lower = np.concatenate([model.lower, *(-x for x in start)])
+        self.upper = np.concatenate([model.upper, *start])
         ends = [f"{what}{j + 1} of {log.name}" for log in logs for what in ("q0 ", "v0 ") for j in range(n)]
         self.names = (*model.names, *ends)
         self.compliant = np.array([name.startswith("CJ") for name in self.names])

@@ -27,6 +27,8 @@ START_ROWS = 8  # from which the start is estimated
 REST = 3.0  # deviations of a starting velocity below which the robot stands
 WITHOUT_LOAD = 90  # percentile of the logged voltages that is that without load; higher ones may be misread
 FEWEST = 20  # rows that can be fitted
+FASTER = 2.0  # times the highest speed between two rows: within them a joint may be faster
+LEAST_TRAVEL = 1e-9  # rad or m between two rows of a joint that stands
 
 
 class GivenCommands(NamedTuple):
@@ -100,6 +102,11 @@ class LoopLog(PreparedLog):
     def samples(self) -> int:
         """Number of rows that are fitted and evaluated."""
         return len(self.q) - self.first
+
+    def fastest_start(self, layout: SprungLayout) -> Array:
+        """Velocity at which each coordinate starts at most, from the highest one between any two rows."""
+        rates = np.abs(np.diff(self.q, axis=0)).max(axis=0, initial=LEAST_TRAVEL) / self.period
+        return np.asarray(np.maximum(FASTER * rates[list(layout.shown_by)], np.abs(self.v0)))
 
     def part(self, first: int, stop: int) -> LoopLog:
         """Segment of the log as a separate log."""

@@ -117,7 +117,7 @@ def with_start(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Loo
     """Log with the initial state that best fits its first rows, which are not part of the cost."""
     rows = log.first + 1
     begin = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
-    n, best, lowest = model.layout.size, log, np.inf
+    n, best, lowest, fastest = model.layout.size, log, np.inf, log.fastest_start(model.layout)
     for _ in range(STARTS):
         found = simulated(model, theta, begin, steps)
         if found is None:
@@ -133,5 +133,5 @@ def with_start(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> Loo
             own, places = (list(x) for x in zip(*starts, strict=True))
             S[np.ix_(range(len(e)), part.outputs, places)] = part.values[:, :, own]
         step, *_ = np.linalg.lstsq(S.reshape(-1, 2 * n), e.ravel(), rcond=1e-6)
-        begin = replace(begin, q0=begin.q0 + step[:n], v0=begin.v0 + step[n:])
+        begin = replace(begin, q0=begin.q0 + step[:n], v0=np.clip(begin.v0 + step[n:], -fastest, fastest))
     return best
