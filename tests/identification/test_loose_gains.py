@@ -1,0 +1,67 @@
+"""Servo gains whose scale the logs do not determine: what is assumed of them leaves the other gains alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import minertia
+from minertia import read_robot
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.options import Command
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.logs.recording import Recording
+from minertia.identification.result import Identification
+
+ROBOT = read_robot("ur10e")  # the inertia and weight of its last link are nothing beside the rotor that turns it
+RATE = 100.0
+ROTORS = np.array([3.0, 4.0, 1.5, 0.3, 0.2, 0.1])
+EQUAL, DIFFERENT = np.full(6, 2000.0), np.array([2800.0, 3600.0, 2800.0, 900.0, 400.0, 300.0])
+
+
+def log_of(gains: np.ndarray) -> Recording:
+    """A log of servos with damping and friction in proportion to their gains."""
+    command = Command(kp=tuple(gains), kd=tuple(0.04 * gains), delay=0.004)
+    campaign = Campaign(ROBOT, command=command, effects=("rotor", "viscous", "coulomb"))
+    model = loop_model(campaign, 1 / RATE)
+    values = {"IA": ROTORS, "FV": 0.02 * gains, "FC": 0.006 * gains}
+    theta = np.array([values[name[:2]][int(name[2:]) - 1] for name in model.names])
+    rng, t = np.random.default_rng(0), np.arange(400) / RATE
+    f, phase = rng.uniform(0.1, 1.2, (6, 6)), rng.uniform(0, 2 * np.pi, (6, 6))
+    u = 0.2 * np.sum(np.sin(2 * np.pi * f[:, None] * t[:, None] + phase[:, None]) / f[:, None] ** 0.7, axis=0)
+    u *= np.minimum(t / 0.5, 1.0)[:, None] ** 2
+    plain = LoopLog("plant", None, 1 / RATE, np.zeros_like(u), u, None, u[0], np.zeros(6), 0.0, 0)  # type: ignore[arg-type]
+    found = simulated(model, theta, plain, 20, slopes=False)
+    assert found is not None
+    return Recording(t=t, q=found.q + 1e-3 * rng.normal(size=u.shape), channels={"command": u})
+
+
+def fitted(gains: np.ndarray) -> Identification:
+    campaign = Campaign(ROBOT, command=Command(delay=0.004), effects=("rotor", "viscous", "coulomb"))
+    return minertia.identify(replace(campaign, train=(log_of(gains),)))
+
+
+@pytest.mark.parametrize("gains", [EQUAL, DIFFERENT], ids=["equal", "different"])
+def test_one_kp_is_assumed_only_where_the_log_does_not_contradict_it(gains: np.ndarray) -> None:
+    result = fitted(gains)
+    is_one = bool(np.ptp(gains) == 0)
+    found = {p.name: p for p in result.parameters}
+    said = " ".join(result.verdict.reasons)
+    choices = {c["option"]: c for c in result.to_dict()["choices"]}
+    assert "the scale of KP6 was not identifiable alone" in said
+    assert choices["one kp for all servos"]["selected"] == is_one
+    if is_one:
+        assert "the servos were assumed to be equal" in said
+        assert found["KP"].value == pytest.approx(2000.0, rel=0.01)
+    else:
+        assert "Schwarz's criterion allows" in choices["one kp for all servos"]["reason"]
+        assert "kp of joint wrist_3_joint was assumed to be that of joint wrist_2_joint" in said
+    alone = ["KP"] if is_one else [f"KP{j}" for j in range(1, 6)]
+    for name in (*alone, *(f"IA{j}" for j in range(1, 6))):
+        truth = ROTORS[int(name[2:]) - 1] if name.startswith("IA") else gains[int(name[2:] or 1) - 1]
+        assert abs(found[name].value - truth) < 5 * found[name].deviation < 0.5 * truth, name
+    assert result.training.rmse < 1.05e-3
