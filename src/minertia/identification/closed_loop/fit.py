@@ -610,12 +610,18 @@ def reached(
     *,
     deviations: bool = True,
 ) -> Reached:
-    """Values near the best ones, from theta or from the control law's: no value would move by more than `MOVED`."""
+    """Values near the best ones, from theta or from the control law's: no value should move by more than `MOVED`.
+
+    Where another unknown stops it before, as the start of a joint that sticks, deviations include the rest of the way.
+    """
     with one_thread():
         fit = _OutputError(model, logs, tell)
         fit.close, fit.expected = MOVED, 1
         point = fit._settled(fit._start(tuple(steps), theta), steps)
-        deviation = fit._proposed(point, 0.0)[1] * fit._inflation(point) if deviations else np.full(fit.total, np.nan)
+        deviation = np.full(fit.total, np.nan)
+        if deviations:
+            step, white = fit._proposed(point, 0.0)
+            deviation = np.hypot(white * fit._inflation(point), step - point.theta)
         own = slice(model.count)
         return Reached(point.theta[own], deviation[own], point.rest, point.rms, _rows_apart(point.rest) / LASTS)
 
