@@ -73,3 +73,14 @@ def test_a_gain_far_from_its_best_value_is_loose(monkeypatch: pytest.MonkeyPatch
     theta = np.array([(far * values[name[:2]])[int(name[2]) - 1] for name in model.names])
     found = fit.reached(model, [log], theta, fit.coarse_steps([log]))
     assert loose_names(model, found.theta, found.deviation) == ["KP6"]
+
+
+def test_of_values_known_in_ratio_only_the_gain_is_not_identifiable() -> None:
+    """With the rotor, friction and gain of a far larger joint: beside them the last link is nothing."""
+    log = made_log(ASKED, "log", log_of(DIFFERENT))
+    model = loop_model(ASKED, 1 / RATE)
+    far = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1e5])
+    values = {"IA": ROTORS, "FC": 0.006 * DIFFERENT, "KP": DIFFERENT, "KD": 0.06 * DIFFERENT}
+    theta = np.array([(far * values[name[:2]])[int(name[2]) - 1] for name in model.names])
+    found = fit.output_error(model, [log], theta, steps=fit.coarse_steps([log]), iterate=False)
+    assert list(found.hidden) == ["KP6"]

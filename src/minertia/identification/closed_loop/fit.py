@@ -349,12 +349,16 @@ class _OutputError:
         return np.array([np.sqrt(self.memory) * (mean - theta[k]) / dev for k, mean, dev in self.model.known])
 
     def _independent(self, point: _Rolled) -> list[int]:
-        """Unknowns that the motion of a point distinguishes from those before them; steps that fail ask again."""
+        """Unknowns that the motion of a point distinguishes from those before them; steps that fail ask again.
+
+        Gains kp come last: where only ratios to one are distinguished, it is the one that is not.
+        """
         if point.independent is None:
             standing = self._standing(point)
             moving = [k for k in range(self.total) if k not in standing]
+            moving.sort(key=lambda k: self.names[k].startswith("KP"))
             found = independent_columns(self._triangle(point)[:-1, :-1][:, moving], TOGETHER)
-            point.independent = [moving[k] for k in found]
+            point.independent = sorted(moving[k] for k in found)
         return point.independent
 
     def _standing(self, point: _Rolled) -> set[int]:
