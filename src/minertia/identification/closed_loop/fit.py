@@ -350,12 +350,16 @@ class _OutputError:
         return np.array([np.sqrt(self.memory) * (mean - theta[k]) / dev for k, mean, dev in self.model.known])
 
     def _independent(self, point: _Rolled) -> list[int]:
-        """Unknowns that the motion of a point distinguishes from those before them; steps that fail ask again."""
+        """Unknowns that the motion of a point distinguishes from those before them; steps that fail ask again.
+
+        Gains kp come last: where only ratios to one are distinguished, it is the one that is not.
+        """
         if point.independent is None:
             standing = self._standing(point)
             moving = [k for k in range(self.total) if k not in standing]
+            moving.sort(key=lambda k: self.names[k].startswith("KP"))
             found = independent_columns(self._triangle(point)[:-1, :-1][:, moving], TOGETHER)
-            point.independent = [moving[k] for k in found]
+            point.independent = sorted(moving[k] for k in found)
         return point.independent
 
     def _standing(self, point: _Rolled) -> set[int]:
@@ -611,12 +615,18 @@ def reached(
     *,
     deviations: bool = True,
 ) -> Reached:
-    """Values near the best ones, from theta or from the control law's: no value would move by more than `MOVED`."""
+    """Values near the best ones, from theta or from the control law's: no value should move by more than `MOVED`.
+
+    Where another unknown stops it before, as the start of a joint that sticks, deviations include the rest of the way.
+    """
     with one_thread():
         fit = _OutputError(model, logs, tell)
         fit.close, fit.expected = MOVED, 1
         point = fit._settled(fit._start(tuple(steps), theta), steps)
-        deviation = fit._proposed(point, 0.0)[1] * fit._inflation(point) if deviations else np.full(fit.total, np.nan)
+        deviation = np.full(fit.total, np.nan)
+        if deviations:
+            step, white = fit._proposed(point, 0.0)
+            deviation = np.hypot(white * fit._inflation(point), step - point.theta)
         own = slice(model.count)
         return Reached(point.theta[own], deviation[own], point.rest, point.rms, _rows_apart(point.rest) / LASTS)
 

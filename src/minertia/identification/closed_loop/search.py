@@ -2,9 +2,10 @@
 
 Equal servos, no offsets, position-dependent friction, ground contact and load-dependent friction are tried in turn,
 each from the values of the fit before.  Ground contact and load-dependent friction are taken if the likelihood of the
-positions rises by more than Schwarz's penalty for their unknowns, where so many rows count as one as residuals are
-correlated over.  A part of each log suffices for that: its first rows or, if the tip is in those of no log as low as
-where it may touch the ground, the first ones in which it is.  The values are the start of the final fit.
+positions rises by more than Schwarz's penalty for their unknowns, equal servos unless it falls by more, where so many
+rows count as one as residuals are correlated over.  A part of each log suffices for that: its first rows or, if the
+tip is in those of no log as low as where it may touch the ground, the first ones in which it is.  The values are the
+start of the final fit.
 """
 
 from __future__ import annotations
@@ -18,18 +19,24 @@ from numpy.typing import NDArray
 
 from minertia.dynamics.model import gravity_torques
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.options import SAME, Floor
+from minertia.identification.campaigns.options import Floor
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.contact import Mask, pushed
 from minertia.identification.closed_loop.fit import Reached, coarse_steps, output_error, reached
+from minertia.identification.closed_loop.gains import (
+    Change,
+    rescaled,
+    with_nearest_gain,
+    with_same_gains,
+    without_offsets,
+)
 from minertia.identification.closed_loop.ground import heights, with_floor
 from minertia.identification.closed_loop.judge import loose_names
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.placed_friction import with_placed_friction
 from minertia.identification.problem.ladder import usual_effects
-from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.terms import at_joints
 from minertia.identification.problem.tried import Tried
 from minertia.io.errors import MinertiaError
@@ -42,6 +49,7 @@ PROBED = 40.0  # the same for a look at elastic joints, which have two coordinat
 LOW = 0.1  # part of the heights of the tip at which it may touch the ground
 LOADED = "load_coulomb"
 SHOWN = 0.1  # of Coulomb friction: smaller load-dependent friction is not told from it
+ONE_KP, NO_OFFSETS = "one kp for all servos", "no offsets"
 BEGIN_LOADED = (0.3, 0.6)  # of load-dependent friction at most: a third, and two thirds, of the most there can be
 
 
@@ -61,15 +69,22 @@ class ChosenCommands:
 
 def is_open(campaign: Campaign, servos: ServoModel) -> bool:
     """Whether a campaign leaves something open that is searched for."""
-    loose = any(change(campaign, servos, ("KP",)) is not None for change in CHANGES)
-    has_gains = any(name.startswith("KP") for name in servos.names)
+    gains, none = [name for name in servos.names if name.startswith("KP")], np.zeros(servos.count)
+    can_change = any(change(campaign, servos, gains, none) for change in (with_same_gains, without_offsets))
     is_searched = not servos.layout.elastic and campaign.command.law != "servo"
-    return is_searched and (campaign.effects is None or (loose and has_gains))
+    return is_searched and (campaign.effects is None or can_change)
 
 
 def chosen(campaign: Campaign, servos: ServoModel, logs: Sequence[LoopLog], tell: Tell) -> ChosenCommands:
     """Choose what a campaign leaves open."""
     return _CommandSearch(campaign, servos, logs, tell).run()
+
+
+def with_scale(
+    made: ChosenCommands, logs: Sequence[LoopLog], theta: Array, loose: Sequence[str], tell: Tell
+) -> ChosenCommands:
+    """Choices with what makes loose gains identifiable: those that a fit of all logs, of values theta, leaves open."""
+    return _CommandSearch(made.campaign, made.model, logs, tell).again(made, theta, loose)
 
 
 def shortened(logs: Sequence[LoopLog], seconds: float = SEARCHED, shown: Sequence[Mask] | None = None) -> list[LoopLog]:
@@ -106,32 +121,6 @@ def _is_low(up: Array, every: Array) -> Mask:
     return np.asarray(up < every.min() + LOW * np.ptp(every))
 
 
-def with_same_gains(campaign: Campaign, model: ServoModel, loose: Sequence[str]) -> tuple[Campaign, str] | None:
-    """Campaign with one common kp if the scale of some gains is not determined, and the reason; else None."""
-    if not loose or any(value != UNKNOWN for value in campaign.command.each("kp", campaign.robot.n)):
-        return None
-    return replace(campaign, command=replace(campaign.command, kp=SAME)), (
-        f"the scale of {', '.join(loose)} was not identifiable alone (standard deviation above 30 %): the servos "
-        "were assumed to be equal, with one kp"
-    )
-
-
-def without_offsets(campaign: Campaign, model: ServoModel, loose: Sequence[str]) -> tuple[Campaign, str] | None:
-    """Campaign without offsets if they are confounded with the weights that scale kp, and the reason; else None."""
-    offsets = [name for name in model.names if symbol_of(name) == "OFF"]
-    if not loose or not offsets or not model.keeps_links:
-        return None
-    return replace(campaign, fix={**campaign.fix, **dict.fromkeys(offsets, 0.0)}), (
-        f"the scale of {', '.join(loose)} was not distinguishable from offsets (standard deviation above 30 %), "
-        "which act like weights here: offsets were assumed to be zero, as for servos whose commands and encoders "
-        "have the same zeros"
-    )
-
-
-CHANGES = (with_same_gains, without_offsets)
-OPTIONS = {with_same_gains: "one kp for all servos", without_offsets: "no offsets"}
-
-
 class _CommandSearch:
     """State of the search: the campaign as chosen so far, its model and its values."""
 
@@ -146,16 +135,7 @@ class _CommandSearch:
 
     def run(self) -> ChosenCommands:
         self.found = self._fitted(self.model, None)
-        for change in CHANGES:
-            loose = loose_names(self.model, self.found.theta, self.found.deviation)
-            changed = change(self.campaign, self.model, loose)
-            if changed is not None:
-                self.tell("choosing gains and offsets")
-                before = self.found
-                self._take(*changed)
-                self._record("gains and offsets", OPTIONS[change], _gain(before, self.found), changed[1])
-            elif change(self.campaign, self.model, ("KP",)) is not None:
-                self._refuse("gains and offsets", OPTIONS[change], "the scale of each gain is identifiable")
+        self._scale()
         self._touch()
         if self._is_pushed():
             self.logs = [replace(log, pushed=rows) for log, rows in zip(self.logs, self._pushed(), strict=True)]
@@ -163,7 +143,70 @@ class _CommandSearch:
         if self.is_open:
             self._place()
             self._load()
+        return self._chosen()
+
+    def again(self, made: ChosenCommands, theta: Array, loose: Sequence[str]) -> ChosenCommands:
+        """Choices made before, with what makes gains identifiable that are loose in a fit of all logs."""
+        self.notes, self.tried = list(made.notes), list(made.tried)
+        self.found = self._fitted(self.model, theta)
+        self._scale(loose)
+        return made if self.model is made.model else self._chosen()
+
+    def _chosen(self) -> ChosenCommands:
         return ChosenCommands(self.campaign, self.model, self.found.theta, tuple(self.notes), tuple(self.tried))
+
+    def _scale(self, also: Sequence[str] = ()) -> None:
+        """Assumptions on gains and offsets, if the logs do not determine the scale of some gains.
+
+        One kp for all servos or, if the logs contradict it, that of the nearest joint for each of these gains.  also:
+        gains that a fit of more logs does not determine.
+        """
+
+        def loose() -> list[str]:
+            found = loose_names(self.model, self.found.theta, self.found.deviation)
+            return [name for name in self.model.names if name in found or name in also]
+
+        self._assume(ONE_KP, with_same_gains, loose())
+        for name in loose():
+            others = [other for other in loose() if other != name]
+            self._assume(f"kp of the joint nearest to that of {name}", with_nearest_gain, [name, *others])
+        self._assume(NO_OFFSETS, without_offsets, loose())
+
+    def _assume(self, option: str, change: Change, loose: Sequence[str]) -> None:
+        """Make an assumption if some gains are loose, unless the logs contradict it by Schwarz's criterion."""
+        choice = "gains and offsets"
+        if any(one.option == option and np.isfinite(one.gain) for one in self.tried):
+            return
+        every = [name for name in self.model.names if name.startswith("KP")]
+        if not loose and change(self.campaign, self.model, every, self.found.theta) is not None:
+            self._refuse(choice, option, "the scale of each gain is identifiable")
+        changed = change(self.campaign, self.model, loose, self.found.theta)
+        if changed is None:
+            return
+        self.tell("choosing gains and offsets")
+        try:
+            model = loop_model(changed[0], self.period)
+            other = self._fitted(model, self._mapped(model))
+        except MinertiaError as err:
+            self._refuse(choice, option, f"it cannot be simulated here: {err}")
+            return
+        gain, fall, penalty = _gain(self.found, other), -_likelier(self.found, other), self._penalty(model.count)
+        if change is without_offsets:
+            is_right = len(loose_names(model, other.theta, other.deviation)) < len(loose)
+            reason = "without them, the scale is not identifiable either"
+        else:
+            is_right = fall <= penalty
+            reason = f"the logarithm of the likelihood falls by {fall:.3g}, Schwarz's criterion allows {penalty:.3g}"
+        if not is_right:
+            self._refuse(choice, option, reason, gain)
+            return
+        self.campaign, self.model, self.found = changed[0], model, other
+        self.notes.append(changed[1])
+        self._record(choice, option, gain, changed[1])
+
+    def _penalty(self, count: int) -> float:
+        """Schwarz's penalty for the unknowns that one of two models, of which the other has so many, has more."""
+        return float(0.5 * abs(count - self.model.count) * np.log(max(float(self.found.apart.sum()), 2.0)))
 
     def _fitted(self, model: ServoModel, start: Array | None, *, deviations: bool = True) -> Reached:
         return reached(model, self.logs, start, self.steps, self.tell, deviations=deviations)
@@ -177,16 +220,20 @@ class _CommandSearch:
     def _mapped(self, model: ServoModel) -> Array:
         """Values of the fit, mapped to another model; those of new unknowns are zero, of a floor usual ones."""
         own = dict(zip(self.model.names, self.found.theta.tolist(), strict=True))
-        gains = [value for name, value in own.items() if name.startswith("KP")]
-        usual = {"KP": float(np.median(gains))} if gains else {}
+        loose = loose_names(self.model, self.found.theta, self.found.deviation)
+        gains = {name: value for name, value in own.items() if name.startswith("KP")}
+        shown = [value for name, value in gains.items() if name not in loose] or list(gains.values())
+        usual = {"KP": float(np.median(shown))} if gains else {}
         theta = np.array([own.get(name, usual.get(name, 0.0)) for name in model.names])
+        theta = rescaled(self.model, self.found.theta, model, theta)
         return with_floor(model, self.logs, theta) if not self.model.floor.touches else theta
 
-    def _record(self, choice: str, option: str, gain: float, reason: str = "") -> None:
-        self.tried.append(Tried(choice, option, gain, True, reason))
+    def _record(self, choice: str, option: str, gain: float, reason: str = "", *, is_selected: bool = True) -> None:
+        others = [one for one in self.tried if (one.choice, one.option) != (choice, option)]
+        self.tried = [*others, Tried(choice, option, gain, is_selected, reason)]
 
     def _refuse(self, choice: str, option: str, reason: str, gain: float = float("nan")) -> None:
-        self.tried.append(Tried(choice, option, gain, False, reason))
+        self._record(choice, option, gain, reason, is_selected=False)
 
     def _touch(self) -> None:
         """Ground contact of the tip, where residuals are larger when it is low."""
@@ -281,8 +328,7 @@ class _CommandSearch:
         except MinertiaError as err:
             self._refuse(choice, option, f"it cannot be simulated here: {err}")
             return
-        gain, change, more = _gain(self.found, other), likelier(other), model.count - self.model.count
-        penalty = 0.5 * more * np.log(max(float(self.found.apart.sum()), 2.0))
+        gain, change, penalty = _gain(self.found, other), likelier(other), self._penalty(model.count)
         if change > penalty:
             self.campaign, self.model, self.found = campaign, model, other
             self.notes.append(note)

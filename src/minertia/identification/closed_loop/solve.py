@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell
-from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.elasticity import elasticity_notes
 from minertia.identification.closed_loop.fit import coarse_steps, output_error
 from minertia.identification.closed_loop.found import LoopFit
@@ -20,19 +19,17 @@ from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.search import (
-    CHANGES,
-    OPTIONS,
     PROBED,
     ChosenCommands,
     chosen,
     is_open,
     shortened,
+    with_scale,
 )
 from minertia.identification.estimators import table_name
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.solve import inverse
-from minertia.identification.problem.tried import Tried
 from minertia.io.errors import CampaignError, MinertiaError, UnknownName
 from minertia.io.steps import WorkStep, within
 
@@ -71,15 +68,9 @@ def solve_commands(
 def _changed(made: ChosenCommands, logs: list[LoopLog], method: str, tell: Tell) -> tuple[ChosenCommands, LoopFit]:
     """Fit, and again with the changes of gains and offsets that the fit asks for."""
     fit = fitted(made, logs, method, tell)
-    for change in CHANGES:
-        changed = change(made.campaign, made.model, loose_gains(fit))
-        if changed is not None:
-            model = loop_model(changed[0], min(log.period for log in logs))
-            one = Tried("gains and offsets", OPTIONS[change], float("nan"), True, changed[1])
-            tried = (*(other for other in made.tried if other.option != one.option), one)
-            made = ChosenCommands(changed[0], model, None, (*made.notes, changed[1]), tried)
-            fit = fitted(made, logs, method, tell)
-    return made, fit
+    loose = loose_gains(fit)
+    again = with_scale(made, logs, fit.theta, loose, tell) if loose else made
+    return (made, fit) if again is made else (again, fitted(again, logs, method, tell))
 
 
 def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
