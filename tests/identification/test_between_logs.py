@@ -11,8 +11,8 @@ import minertia as mi
 from minertia.identification import bands
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.shown import noise_of_positions
-from minertia.identification.closed_loop.simulate import simulated
+from minertia.identification.closed_loop.shown import held_out_rows, noise_of_positions, refitted
+from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.kind import DrawnOutputs
 from minertia.identification.logs.recording import Recording
 from minertia.identification.posterior import shown
@@ -25,7 +25,9 @@ from minertia.identification.posterior.shown import (
     noise_between_logs,
     residual_noise,
 )
-from tests.identification.test_commands import commands, theta_of
+from minertia.identification.problem.ladder import START
+from minertia.identification.problem.terms import at_joints
+from tests.identification.test_commands import TRUE, commands, theta_of
 from tests.identification.test_sample_commands import ASKED, PLANTED
 
 OUTPUTS = ("a", "b", "c", "d")
@@ -164,18 +166,47 @@ def test_a_joint_that_one_log_moves_is_not_determined_without_it(monkeypatch: py
     assert every.factors(0.95)[1] > 1.2 * told.factors(0.95)[1] and not told.unknown
 
 
-def test_parts_of_one_log_count_by_their_rows() -> None:
-    """They differ as the motion does, on purpose: a new log need not be like the wilder part of this one."""
-    rng, small = np.random.default_rng(5), np.full(4, 0.1)
-    parts = [HeldOut(size * rng.normal(size=(300, 4)), small, small) for size in (0.3, 1.5)]
-    fitted = [(np.ones((50, 4)), 0.01)]
-    rows, logs = (noise_between_logs(OUTPUTS, fitted, parts, "parts", by_logs=own) for own in (False, True))
-    both = np.abs(np.concatenate([own.residuals for own in parts])) / np.sqrt(1.1)
-    assert rows.half_widths(0.95) == pytest.approx(np.quantile(both, 0.95, axis=0), rel=0.02)
-    assert np.all(logs.half_widths(0.95) > 1.2 * rows.half_widths(0.95))
-    parts[1] = replace(parts[1], by_others=np.array([0.1, 0.1, 0.1, 100.0]))
-    parts[0] = replace(parts[0], by_others=np.array([0.1, 0.1, 0.1, 100.0]))
-    none = noise_between_logs(OUTPUTS, fitted, parts, "parts", by_logs=False)
-    assert none.unknown == ("d",) and none.half_widths(0.95)[3] == pytest.approx(
-        rows.half_widths(0.95)[:3].mean(), rel=0.1
-    )
+def test_of_few_logs_each_third_of_their_postures_is_held_out() -> None:
+    """Every row once; where commands stand, or jump between few levels, no third is empty."""
+    t = np.arange(601) / 200.0
+    swing = np.column_stack([np.sin(t), 0.1 * np.cos(7 * t)])
+    for u in (swing, np.sign(swing), 0 * swing):
+        log = LoopLog("log", None, 0.005, 0 * u, u, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]
+        for logs in ([log], [log, log]):
+            held = held_out_rows(logs)
+            assert [k for k, _ in held] == [k for k in range(len(logs)) for _ in range(3)]
+            assert np.array_equal(sum(rows.astype(int) for _, rows in held), np.full(601, len(logs)))
+            assert all(len(t) // 3 <= rows.sum() <= len(t) // 3 + 1 for _, rows in held)
+        whole = held_out_rows([log] * 3)
+        assert [k for k, _ in whole] == [0, 1, 2] and all(rows.all() for _, rows in whole)
+    ends = [swing[rows, 0] for _, rows in held_out_rows([replace(log, u=swing)])]  # along the wider joint
+    assert max(map(max, ends[::2])) > ends[1].max() > ends[1].min() > min(map(min, ends[::2]))
+    assert np.ptp(ends[1]) < 0.7 * np.ptp(swing[:, 0])
+
+
+def test_a_fit_without_some_rows_fits_the_others_better() -> None:
+    """Friction that changes with the position: one step without a third of the postures does not find the optimum."""
+    terms = [at_joints(PLANTED.robot, "position_coulomb", [j], {"middle": 0.0}) for j in range(2)]
+    plant = loop_model(replace(PLANTED, effects=(*START, *terms)), 0.005)
+    values = np.array([TRUE.get(name, 1.0) for name in plant.names])
+    u = commands(np.arange(800) / 200.0, 4)
+    plain = LoopLog("plant", None, 0.005, 0 * u, u, None, u[0], np.zeros(2), 0.0, 0)  # type: ignore[arg-type]
+    found = simulated(plant, values, plain, 20, slopes=False)
+    assert found is not None
+    own = Recording(t=np.arange(800) / 200.0, q=found.q, channels={"command": u})
+    result = mi.identify(replace(PLANTED, command=ASKED, effects=START, train=[own]))
+    fit, (log,) = result.estimate.servo, result.problem.logs  # type: ignore[attr-defined]
+    for k, rows in held_out_rows([log]):
+        theta, counts = refitted(fit, [log], k, rows), ~rows[log.rows]
+        rests = []
+        for one in (fit.theta, theta):
+            again = simulated(fit.model, one, with_start(fit.model, one, log, fit.steps[0]), fit.steps[0], slopes=False)
+            assert again is not None
+            rests.append(np.sqrt(np.mean((log.q - again.q)[log.rows][counts] ** 2, axis=0)))
+        assert np.prod(rests[1] / rests[0]) < 1.0
+
+
+def test_two_logs_that_differ_widely_have_finite_quantiles() -> None:
+    """Student's distribution with one degree of freedom has tails beyond the largest number."""
+    scores = [np.full((50, 1), 1e-7), np.full((50, 1), 1e7)]
+    assert np.isfinite(new_log_quantiles(scores, np.ones((2, 1), bool), LEVELS)).all()

@@ -401,9 +401,8 @@ class _OutputError:
         scaled = np.concatenate([A / lengths, np.sqrt(damping) * np.eye(len(kept))])
         right = np.concatenate([b, np.sqrt(damping) * lengths * own])
         found = lsq_linear(scaled, right, (lower * lengths, self.upper[kept] * lengths), method="bvls").x / lengths
-        self.promised = 1 - float(np.sum((A @ found - b) ** 2) + R[-1, -1] ** 2) / float(
-            np.sum((A @ own - b) ** 2) + R[-1, -1] ** 2
-        )
+        before, after = (float(np.sum((A @ x - b) ** 2) + R[-1, -1] ** 2) for x in (own, found))
+        self.promised = 1 - after / before if before > 0 else 0.0  # nothing is left where no row counts
         theta = point.theta.copy()
         theta[kept] = found
         if self.bodies is not None:

@@ -169,12 +169,12 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float, tell: Tell = silen
         if cut < 3 * log.first or len(log.q) - cut < 2 * log.first:
             return None
         rest, last, steps = [log.part(0, cut)], log.part(cut, len(log.q)), fit.steps
-    steps = _coarser(steps, rest)  # values and residual of one step: its bias is in neither
+    steps = coarser_steps(steps, rest)  # values and residual of one step: its bias is in neither
     again = moved(fit.model, rest, fit.theta, steps, FEW, close=MOVED, tell=tell)
     return position_residuals(fit.model, again.theta[: fit.model.count], last, max(h, rest[0].period / steps[0]))
 
 
-def _coarser(steps: Sequence[int], logs: Sequence[LoopLog]) -> tuple[int, ...]:
+def coarser_steps(steps: Sequence[int], logs: Sequence[LoopLog]) -> tuple[int, ...]:
     """Simulation steps between rows of fits that serve as evidence: those of a first fit, or the given ones."""
     return tuple(min(pair) for pair in zip(steps, coarse_steps(logs), strict=True))
 

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
+from minertia.identification.closed_loop.fit import FEW, MOVED, moved
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.ground import touching_rows
-from minertia.identification.closed_loop.judge import steps_of
+from minertia.identification.closed_loop.judge import coarser_steps, steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
-from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, stepped
+from minertia.identification.evidence.left_out import LOGS_HELD_OUT, stepped
 from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.posterior.shown import (
@@ -35,7 +36,7 @@ from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
-PARTS = 2  # of a log: other motion than was fitted, as of a log that is kept back
+THIRDS = 3  # of the postures of few logs: each is left out, as a new log has postures that were not fitted
 STEP = 1e-3  # s, of simulations: many robots are simulated
 UNKNOWN = 1e-8  # singular value over the largest one, of scaled columns, at least: of what logs do not determine
 
@@ -54,36 +55,55 @@ def shown_by_commands(fit: LoopFit) -> Shown:
 def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog]) -> ResidualNoise:
     """Statistics of the residuals of simulated positions, in the fitted logs and in held-out logs or segments."""
     model, fitted, held = fit.model, [], []
-    by_logs = len(logs) >= LOGS_HELD_OUT
-    folds = _Folds(fit, 1 if by_logs else PARTS)
+    folds = _Folds(fit, logs, held_out_rows(logs))
     for k, log in enumerate(logs):
         own = _residual(model, fit.theta, log)
         if own is None:
             continue
         counted = own if k >= len(fit.pushed) else np.where(fit.pushed[k][log.rows], np.nan, own)
         fitted.append((counted, log.period))
-        for fold, part in enumerate(equal_parts(len(own), folds.parts), k * folds.parts):
+        for fold, rows in folds.of(k):
             again = _residual(model, folds.theta[fold], log)
+            part = rows[log.rows]
             by_all, by_others = (folds.variance(k, C)[log.rows][part] for C in (folds.whole, folds.covariance(fold)))
             theta, e = (fit.theta, own) if again is None else (folds.theta[fold], again)
             held.append(HeldOut(e[part], by_all, by_others, _touching(model, theta, log, e)[part]))
     usual = value_variance(fit.part.totals[:, :, folds.columns], fit.part.samples, folds.whole)
     rest = [(log, x) for log in unseen if (x := _residual(model, fit.theta, log)) is not None]
     held += [HeldOut(x, usual, usual, _touching(model, fit.theta, log, x)) for log, x in rest]
-    told = "each fitted log" if by_logs else f"{PARTS} parts of each fitted log"
+    told = "each fitted log" if len(logs) >= LOGS_HELD_OUT else "each third of the postures of each fitted log"
     told += " and the validation logs" if unseen else ""
-    return noise_between_logs(model.output_names, fitted, held, told, by_logs=by_logs)
+    return noise_between_logs(model.output_names, fitted, held, told)
+
+
+def held_out_rows(logs: Sequence[LoopLog]) -> list[tuple[int, NDArray[np.bool_]]]:
+    """Folds: number of a log and its held-out rows (N,); whole logs, or of few logs each third of their postures.
+
+    The parts of one motion in time are alike, and so say little about another motion.  The lower, middle and upper
+    third of the postures, along the direction in which they vary most, differ as the postures of other logs do.
+    """
+    if len(logs) >= LOGS_HELD_OUT:
+        return [(k, np.ones(len(log.q), bool)) for k, log in enumerate(logs)]
+    return [(k, rows) for k, log in enumerate(logs) for rows in _posture_thirds(log.u)]
+
+
+def _posture_thirds(u: Array) -> list[NDArray[np.bool_]]:
+    """Rows (N,) of each third of the commanded positions (N, n) along their first principal direction."""
+    off = u - u.mean(axis=0)
+    along = off @ np.linalg.eigh(off.T @ off)[1][:, -1]
+    order = np.argsort(along, kind="stable")  # equal ones in the order of time, so that none is empty
+    return [np.isin(np.arange(len(u)), own) for own in np.array_split(order, THIRDS)]
 
 
 class _Folds:
-    """Fits of all logs but one, or of all parts of logs but one, by one Gauss-Newton step from the estimate.
+    """Fits without the held-out rows of each fold.
 
-    parts: of each log.  columns: place of each identifiable unknown of the model among those of the fit.  whole: their
-    covariance.  theta: values of each fold.
+    held: folds that have all rows together (`held_out_rows`).  columns: place of each identifiable unknown of the model
+    among those of the fit.  whole: their covariance.  theta: values of each fold.
     """
 
-    def __init__(self, fit: LoopFit, parts: int) -> None:
-        self.parts = parts
+    def __init__(self, fit: LoopFit, logs: Sequence[LoopLog], held: Sequence[tuple[int, NDArray[np.bool_]]]) -> None:
+        self.held = held
         self.columns = [place for place, k in enumerate(fit.kept) if k < fit.model.count]
         places = [fit.kept[place] for place in self.columns]
         self.whole = fit.covariance[np.ix_(places, places)]
@@ -91,22 +111,24 @@ class _Folds:
         for block in fit.part.stream():
             rows[block.log].append(np.concatenate([block.Y, block.tau[:, :, None]], axis=2))
         self.rows = [np.concatenate(blocks) for blocks in rows]
-        others = without_each(self._pieces(fit.sigma))
+        others = without_each([self._piece(fit.sigma, *own) for own in held])
         self.others = [triangle(np.concatenate([R, fit.prior])) for R in others] if len(fit.prior) else others
-        self.theta = list(self._values(fit, places))
+        few = len(logs) < LOGS_HELD_OUT
+        self.theta = [refitted(fit, logs, *own) for own in held] if few else list(self._stepped(fit, places))
         white = _white(fit.R, self.columns)
         self.wider = np.sqrt(np.diag(self.whole) / np.maximum(np.diag(white), 1e-300))
 
-    def _pieces(self, sigma: Array) -> list[Array]:
-        """R factors of the parts of each log, log by log, of derivatives and residuals over the noise."""
-        found = []
-        for every in self.rows:
-            weighted = every / sigma[:, None]
-            pieces = [weighted[part] for part in equal_parts(len(every), self.parts)]
-            found += [triangle(own.reshape(-1, every.shape[2])) for own in pieces]
-        return found
+    def of(self, log: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+        """Numbers of the folds of a log, and their held-out rows (N,)."""
+        yield from ((fold, rows) for fold, (k, rows) in enumerate(self.held) if k == log)
 
-    def _values(self, fit: LoopFit, places: Sequence[int]) -> Iterator[Array]:
+    def _piece(self, sigma: Array, log: int, rows: NDArray[np.bool_]) -> Array:
+        """R factor of some rows of a log, of derivatives and residuals over the noise."""
+        own = self.rows[log][rows] / sigma[:, None]
+        return triangle(own.reshape(-1, own.shape[2]))
+
+    def _stepped(self, fit: LoopFit, places: Sequence[int]) -> Iterator[Array]:
+        """Values after one Gauss-Newton step from the estimate: of many logs each fold is near it."""
         before = solution(fit.R)
         nothing = np.zeros((0, fit.part.count))
         for R in self.others:
@@ -125,6 +147,18 @@ class _Folds:
         """
         Y = self.rows[log][:, :, self.columns]
         return np.asarray(np.einsum("noi,ij,noj->no", Y, covariance, Y, optimize=True))
+
+
+def refitted(fit: LoopFit, logs: Sequence[LoopLog], log: int, rows: NDArray[np.bool_]) -> Array:
+    """Values of a fit without some rows of a log, begun at the estimate.
+
+    A single step without a large part of the rows may fit the others worse than before.
+    """
+    masks = fit.pushed or tuple(np.zeros(own.q.shape, bool) for own in logs)
+    used = [replace(own, pushed=mask) for own, mask in zip(logs, masks, strict=True)]
+    used[log] = replace(used[log], pushed=masks[log] | rows[:, None])
+    found = moved(fit.model, used, fit.theta, coarser_steps(fit.steps, logs), FEW, close=MOVED)
+    return found.theta[: fit.model.count]
 
 
 def _white(R: Array, columns: Sequence[int]) -> Array:

@@ -19,6 +19,7 @@ from scipy.stats import t as student
 from minertia.io.arrays import Array
 
 SMALLEST = 1e-6  # root mean square of the scores of a log whose residuals are a typical 1, at least
+LARGEST = 50.0  # of a logarithm: Student's distribution of two logs has tails beyond the largest number
 SIZES, ROWS = 200, 400  # quantiles of the sizes of logs, and of the rows of a log, by which they are represented
 
 
@@ -33,7 +34,7 @@ def new_log_quantiles(scores: Sequence[Array], counts: NDArray[np.bool_], levels
     rows = [np.quantile(scores[k][:, j], _middles(ROWS)) / np.exp(sizes[k, j]) for k, j in np.argwhere(counts)]
     shape = np.quantile(np.concatenate(rows), _middles(ROWS))
     typical = student.ppf(_middles(SIZES), freedom)
-    drawn = np.exp(middle[:, None] + np.sqrt(variance)[:, None] * typical)
+    drawn = np.exp(np.clip(middle[:, None] + np.sqrt(variance)[:, None] * typical, -LARGEST, LARGEST))
     return np.array([np.quantile(np.outer(own, shape), levels) for own in drawn])
 
 

@@ -6,7 +6,7 @@ the logs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -224,28 +224,24 @@ def noise_between_logs(
     fitted: Sequence[tuple[Array, float]],
     held: Sequence[HeldOut],
     held_out: str,
-    *,
-    by_logs: bool = True,
 ) -> ResidualNoise:
-    """Residual statistics of fitted logs, and of a new log as the differences between held-out logs suggest.
+    """Residual statistics of fitted logs, and of a new log as the differences between held-out ones suggest.
 
     Outputs that the fit of the other logs does not determine do not count: a joint that only the held-out log moves.
     Rows in which the robot touches the ground have their own quantiles where their residuals are larger: friction,
-    shape and give of the ground are known less well than the robot.  by_logs: False for parts of logs, whose rows are
-    taken together, as the differences between parts of one motion do not tell those between motions.
+    shape and give of the ground are known less well than the robot.
     """
     deviation, correlation = _levels(fitted)
     counts = np.array([own.counts(deviation) for own in held])
     told = np.asarray(counts.any(axis=0)).tolist()
     unknown = tuple(name for name, is_told in zip(outputs, told, strict=True) if not is_told)
-    made = new_log_quantiles if by_logs else _row_quantiles
     touching, others = None, None
     if _size_on_ground(held, counts, deviation) >= OWN_SIZE:
         touching, others = (
-            _quantiles(made, [own.scores(deviation, touching=on) for own in held], counts) for on in (True, False)
+            _quantiles([own.scores(deviation, touching=on) for own in held], counts) for on in (True, False)
         )
     if touching is None or others is None:  # as large elsewhere, or too few rows of either kind: together
-        touching, others = None, _quantiles(made, [own.scores(deviation) for own in held], counts, rows=1, logs=1)
+        touching, others = None, _quantiles([own.scores(deviation) for own in held], counts, rows=1, logs=1)
     assert others is not None
     return ResidualNoise(tuple(outputs), deviation, correlation, others, held_out, unknown, touching)
 
@@ -262,7 +258,6 @@ def _size_on_ground(held: Sequence[HeldOut], counts: NDArray[np.bool_], deviatio
 
 
 def _quantiles(
-    made: Callable[[Sequence[Array], NDArray[np.bool_], Sequence[float]], Array],
     scores: Sequence[Array],
     counts: NDArray[np.bool_],
     rows: int = FEWEST_ROWS,
@@ -275,17 +270,7 @@ def _quantiles(
     own = counts[kept]
     if not own.any():  # nothing is determined without any of the logs: all count, too much rather than nothing
         own = np.ones(own.shape, bool)
-    return made([scores[k] for k in kept], own, LEVELS)
-
-
-def _row_quantiles(scores: Sequence[Array], counts: NDArray[np.bool_], levels: Sequence[float]) -> Array:
-    """Conformal quantiles (outputs, levels) of the rows that count; of all outputs for one that has none."""
-    found = []
-    for j, own in enumerate(counts.T):
-        places = [(int(k), j) for k in np.flatnonzero(own)] or [(int(k), int(c)) for k, c in np.argwhere(counts)]
-        rows = np.concatenate([scores[k][:, column] for k, column in places])
-        found.append([_upper(rows, level) for level in levels])
-    return np.array(found)
+    return new_log_quantiles([scores[k] for k in kept], own, LEVELS)
 
 
 def _levels(fitted: Sequence[tuple[Array, float]]) -> tuple[Array, Array]:
