@@ -114,6 +114,22 @@ def test_outputs_of_which_nothing_is_known_are_named_and_get_the_factor_of_the_o
     assert every.unknown == OUTPUTS and np.isfinite(every.quantiles).all()
 
 
+def test_a_joint_that_stands_does_not_widen_the_bands_of_the_others() -> None:
+    """In all fitted logs, or in one: its residuals are none, and those of other logs any number of times that."""
+    rng, small = np.random.default_rng(9), np.full(4, 0.1)
+    logs = drawn_logs(rng, 5, 0.2)
+    usual = noise_between_logs(OUTPUTS, [(logs[1], 0.01)], [HeldOut(e, small, small) for e in logs], "logs")
+    standing = [e * [1, 1, 1, 1e-13] for e in logs]
+    none = np.array([0.1, 0.1, 0.1, 0.0])
+    fitted = [(standing[1] * [1, 1, 1, 0], 0.01)]
+    found = noise_between_logs(OUTPUTS, fitted, [HeldOut(e, none, none) for e in standing], "logs")
+    assert found.unknown == ("d",)
+    assert found.half_widths(0.95)[:3] == pytest.approx(usual.half_widths(0.95)[:3], rel=0.15)
+    once = [e * [1, 1, 1, k > 0] for k, e in enumerate(logs)]
+    found = noise_between_logs(OUTPUTS, [(logs[1], 0.01)], [HeldOut(e, small, small) for e in once], "logs")
+    assert found.half_widths(0.95) == pytest.approx(usual.half_widths(0.95), rel=0.15)
+
+
 def test_rows_on_the_ground_have_quantiles_of_their_own() -> None:
     """Residuals are five times as large there: one width for all rows would be too wide or too narrow."""
     rng, small = np.random.default_rng(6), np.full(4, 0.1)

@@ -20,6 +20,8 @@ from minertia.io.arrays import Array
 POSTERIOR = "posterior"  # table of a model's evidence
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)  # of bands, at which the scatter of held-out residuals is kept
 ROUNDING = 1e-10  # of the eigenvalues of correlations
+STILL = 1e-6  # deviation of an output over the largest one, at most, of a joint that stands in all fitted logs
+STANDS = 0.01  # residuals over their expected deviation, at most, of a joint that stands in the held-out log
 QUIETEST = 1e-12  # deviation of an output over the largest one, at least
 FADED = float(np.exp(-1))  # autocorrelation that ends the correlation time
 FEWEST_ROWS = 25  # of a log that tells of ground contact: half a second at the slowest rates of servos
@@ -202,9 +204,13 @@ class HeldOut:
     touching: NDArray[np.bool_] | None = None
 
     def counts(self, deviation: Array) -> NDArray[np.bool_]:
-        """Whether the others determine each output so well that its residuals tell of a fit of all logs."""
+        """Whether the others determine each output so well that its residuals tell of a fit of all logs.
+
+        Those of a joint that stands, here or in all fitted logs, tell nothing of how logs of motion differ.
+        """
         own, others = (np.mean(deviation**2 + np.atleast_2d(v), axis=0) for v in (self.by_all, self.by_others))
-        return np.asarray(others <= UNDETERMINED**2 * own)
+        size = np.sqrt(np.mean(self.scores(deviation) ** 2, axis=0))
+        return np.asarray((others <= UNDETERMINED**2 * own) & (deviation > STILL * deviation.max()) & (size > STANDS))
 
     def scores(self, deviation: Array, *, touching: bool | None = None) -> Array:
         """Absolute residuals over the standard deviation of residuals and predictions; diverged rows left out.
