@@ -340,7 +340,7 @@ class Problem(ABC):
         """Robots for files of other programs, by export target, if they differ from the model's robot."""
         return {}
 
-    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+    def posterior(self, estimate: Estimate, evidence: Evidence, tell: Tell) -> dict[str, Any]:
         """Posterior data stored in a model, from which robots are sampled; {} if the kind has none.
 
         Contents: `Shown` and `ResidualNoise` as plain data.  Without an entry "shown", the posterior is given by

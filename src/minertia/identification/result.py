@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
@@ -101,11 +102,11 @@ class Identification:
         """Predicted efforts (N, joints) of a motion."""
         return predict(self.linear, self.problem.linear_values(self.estimate), motion)
 
-    def model(self, *, physical: bool = True, exports: bool = False) -> Model:
+    def model(self, *, physical: bool = True, exports: bool = False, tell: Tell = silent) -> Model:
         """Model to save, simulate and generate code from; physical: with physically consistent parameters.
 
         exports: also fit, to the same logs, the best robot that each export format (URDF, MJCF) can represent;
-        `write_robot` and `minertia convert` then write it.
+        `write_robot` and `minertia convert` then write it.  tell: progress callback.
         """
         record, estimate = self.to_dict(), self.estimate
         kept = ("estimator", "count", "condition", "training", "validation", "verdict", "physical")
@@ -114,7 +115,7 @@ class Identification:
             "recordings": [r.to_dict() for r in self.evidence.logs],
             "noise": dict(zip(self.problem.outputs, estimate.sigma.tolist(), strict=True)),
         }
-        if posterior := self.problem.posterior(estimate, self.evidence):
+        if posterior := self.problem.posterior(estimate, self.evidence, tell):
             evidence[POSTERIOR] = posterior
         facts = ModelFacts(tuple(self.entries()), evidence, campaign_record(self.problem.campaign))
         model = self.problem.model(estimate, self.evidence, facts, physical=physical)

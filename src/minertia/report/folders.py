@@ -83,7 +83,7 @@ def write_identification(
     """
     model_file, data, page = IDENTIFICATION_FILES
     tell("finding physical parameters")
-    model = result.model(exports=True).made_from(made_of(out))
+    model = result.model(exports=True, tell=tell).made_from(made_of(out))
     tell("writing")
     problem = result.problem
     with folder_at_once(out, force=force) as draft:

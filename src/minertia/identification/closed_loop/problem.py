@@ -189,10 +189,10 @@ class CommandProblem(Problem):
         links = "of the robot's file" if fit.model.keeps_links else "fitted"
         return {"links": links, "steps of the simulation between rows": steps}
 
-    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+    def posterior(self, estimate: Estimate, evidence: Evidence, tell: Tell) -> dict[str, Any]:
         """Identifiable unknowns of robot and servos with covariance, and statistics of position residuals."""
         fit = _servo(estimate).servo
-        noise = noise_of_positions(fit, self.logs, self.unseen)
+        noise = noise_of_positions(fit, self.logs, self.unseen, tell)
         return {"shown": shown_by_commands(fit).to_dict(), "residual": noise.to_dict()}
 
     @classmethod

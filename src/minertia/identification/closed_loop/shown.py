@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import with_loads
 from minertia.identification.closed_loop.fit import FEW, MOVED, moved
@@ -34,7 +35,7 @@ from minertia.identification.problem.terms import at_joints
 from minertia.identification.problem.triangles import triangle, without_each
 from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.io.arrays import Array
-from minertia.io.errors import InputError
+from minertia.io.errors import InputError, MinertiaError
 
 THIRDS = 3  # of the postures of few logs: each is left out, as a new log has postures that were not fitted
 STEP = 1e-3  # s, of simulations: many robots are simulated
@@ -52,10 +53,12 @@ def shown_by_commands(fit: LoopFit) -> Shown:
     return Shown(model.names, np.eye(model.count)[kept], fit.theta[kept], covariance, own, positive, model.keeps_links)
 
 
-def noise_of_positions(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog]) -> ResidualNoise:
+def noise_of_positions(
+    fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], tell: Tell = silent
+) -> ResidualNoise:
     """Statistics of the residuals of simulated positions, in the fitted logs and in held-out logs or segments."""
     model, fitted, held = fit.model, [], []
-    folds = _Folds(fit, logs, held_out_rows(logs))
+    folds = _Folds(fit, logs, held_out_rows(logs), tell)
     for k, log in enumerate(logs):
         own = _residual(model, fit.theta, log)
         if own is None:
@@ -102,7 +105,9 @@ class _Folds:
     among those of the fit.  whole: their covariance.  theta: values of each fold.
     """
 
-    def __init__(self, fit: LoopFit, logs: Sequence[LoopLog], held: Sequence[tuple[int, NDArray[np.bool_]]]) -> None:
+    def __init__(
+        self, fit: LoopFit, logs: Sequence[LoopLog], held: Sequence[tuple[int, NDArray[np.bool_]]], tell: Tell
+    ) -> None:
         self.held = held
         self.columns = [place for place, k in enumerate(fit.kept) if k < fit.model.count]
         places = [fit.kept[place] for place in self.columns]
@@ -113,8 +118,7 @@ class _Folds:
         self.rows = [np.concatenate(blocks) for blocks in rows]
         others = without_each([self._piece(fit.sigma, *own) for own in held])
         self.others = [triangle(np.concatenate([R, fit.prior])) for R in others] if len(fit.prior) else others
-        few = len(logs) < LOGS_HELD_OUT
-        self.theta = [refitted(fit, logs, *own) for own in held] if few else list(self._stepped(fit, places))
+        self.theta = _refits(fit, logs, held, tell) if len(logs) == 1 else list(self._stepped(fit, places))
         white = _white(fit.R, self.columns)
         self.wider = np.sqrt(np.diag(self.whole) / np.maximum(np.diag(white), 1e-300))
 
@@ -128,7 +132,7 @@ class _Folds:
         return triangle(own.reshape(-1, own.shape[2]))
 
     def _stepped(self, fit: LoopFit, places: Sequence[int]) -> Iterator[Array]:
-        """Values after one Gauss-Newton step from the estimate: of many logs each fold is near it."""
+        """Values after one Gauss-Newton step from the estimate: without a small part of the rows they are near it."""
         before = solution(fit.R)
         nothing = np.zeros((0, fit.part.count))
         for R in self.others:
@@ -149,15 +153,26 @@ class _Folds:
         return np.asarray(np.einsum("noi,ij,noj->no", Y, covariance, Y, optimize=True))
 
 
-def refitted(fit: LoopFit, logs: Sequence[LoopLog], log: int, rows: NDArray[np.bool_]) -> Array:
-    """Values of a fit without some rows of a log, begun at the estimate.
+def _refits(
+    fit: LoopFit, logs: Sequence[LoopLog], held: Sequence[tuple[int, NDArray[np.bool_]]], tell: Tell
+) -> list[Array]:
+    """Values of each fold of a single log: after one step without so many rows the others may fit worse than before."""
+    found = []
+    for k, (log, rows) in enumerate(held):
+        tell(f"predicting held-out postures, part {k + 1} of {len(held)}")
+        found.append(refitted(fit, logs, log, rows))
+    return found
 
-    A single step without a large part of the rows may fit the others worse than before.
-    """
+
+def refitted(fit: LoopFit, logs: Sequence[LoopLog], log: int, rows: NDArray[np.bool_]) -> Array:
+    """Values of a fit without some rows of a log, begun at the estimate; those of the estimate if it cannot begin."""
     masks = fit.pushed or tuple(np.zeros(own.q.shape, bool) for own in logs)
     used = [replace(own, pushed=mask) for own, mask in zip(logs, masks, strict=True)]
     used[log] = replace(used[log], pushed=masks[log] | rows[:, None])
-    found = moved(fit.model, used, fit.theta, coarser_steps(fit.steps, logs), FEW, close=MOVED)
+    try:
+        found = moved(fit.model, used, fit.theta, coarser_steps(fit.steps, logs), FEW, close=MOVED)
+    except MinertiaError:  # the simulated motion diverges at coarser steps than those of the fit
+        return fit.theta
     return found.theta[: fit.model.count]
 
 

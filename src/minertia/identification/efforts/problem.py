@@ -153,7 +153,7 @@ class EffortProblem(EffortRows, Problem):
         """Automatic choices as plain data, where there were any."""
         return choices_record((*self.tried, *estimate.tried))
 
-    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+    def posterior(self, estimate: Estimate, evidence: Evidence, tell: Tell) -> dict[str, Any]:
         """Identifiable combinations of the unknowns without a prior, and statistics of the effort residuals.
 
         The combinations are omitted if the values and the covariance of the model contain the same information.
