@@ -104,6 +104,15 @@ def test_everything_is_read(tmp_path: Path):
     assert replace(campaign, validate="other.csv").validate == (Log(Path("other.csv")),)
 
 
+def test_a_part_of_a_log_is_written_as_on_the_command_line(tmp_path: Path):
+    """The suffix of the command line works in a file, too, unless a file has that name."""
+    text = PLANAR.replace('{ file = "run.csv", from = 1, to = 3 }', '"run.csv[1:3]"')
+    campaign = read_campaign(written(tmp_path, text))
+    assert campaign.train == read_campaign(written(tmp_path)).train
+    (tmp_path / "run.csv[1:3]").write_bytes((tmp_path / "run.csv").read_bytes())
+    assert read_campaign(written(tmp_path, text)).train[1] == Log(tmp_path / "run.csv[1:3]")
+
+
 def test_files_are_found_in_the_data_folder(tmp_path: Path):
     data, robots = tmp_path / "data" / "planar", tmp_path / "robots"
     data.mkdir(parents=True)
@@ -149,6 +158,8 @@ def test_folders_that_are_searched_are_named_once(tmp_path: Path, monkeypatch):
         ),
         ("gains = [2, 3]", 'position = "left"', "'drive.position': this must be \"joint\" or \"motor\", not 'left'"),
         ('"run.csv", {', '"gone.csv", {', r"'logs.train': 'gone.csv' is not in"),
+        ('"run.csv", {', '"run.csv[1:b]", {', r"a part of a log must be given by two times \[s\], as in"),
+        ('"run.csv", {', '"gone.csv[1:2]", {', r"'logs.train': 'gone.csv' is not in"),
         ("joints = [2]", "joints = [3]", "there is no joint called '3'; available: j1, j2"),
         ('kind = "spring"', 'kind = "sprung"', "there is no effect called 'sprung'; did you mean 'spring'"),
         (

@@ -48,12 +48,12 @@ class Log(Declared):
     )
     start: float | None = option(
         None,
-        'Use only the part of the log from this time on: `{ file = "run.csv", from = 5.0 }`, on the command '
-        "line `'run.csv[5.0:]'`.",
+        'Use the log only from this time on: `{ file = "run.csv", from = 5.0 }` or '
+        "`'run.csv[5.0:]'`, as on the command line.",
         unit="s",
         key="from",
     )
-    stop: float | None = option(None, "Use only the part of the log up to this time.", unit="s", key="to")
+    stop: float | None = option(None, "Use the log only up to this time.", unit="s", key="to")
     load: Load | None = option(
         None,
         "Known payload in this log. Its joint efforts are subtracted from the measured efforts, so logs with and "

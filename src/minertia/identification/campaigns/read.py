@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.campaign import PART, Campaign, Log
 from minertia.identification.campaigns.options import FORMAT, Repairs
 from minertia.identification.campaigns.record import further_options
 from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options
@@ -235,7 +235,14 @@ class _CampaignReader:
         if not name:
             raise table.fail('the file of the log is missing; give it with file = "..."', "file")
         rest = replace(table, entries={k: v for k, v in table.entries.items() if k != "file"})
-        return read(rest, Log, source=self._find(name, f"logs.{key}"))
+        return read(rest, Log, source=self._find_log(name, f"logs.{key}"))
+
+    def _find_log(self, name: str, field: str) -> Path:
+        """File of a log, or a time window of one as on the command line: "run.csv[2.5:10]"."""
+        part = PART.fullmatch(name)
+        if part is None or any(is_there(place / name) for place in self._places(robots=False)):
+            return self._find(name, field)
+        return Path(f"{self._find(part[1].strip(), field)}[{part[2]}:{part[3]}]")
 
     def _prior(self, table: CampaignTable, one: Option) -> str | Path | None:
         name = table.text(one.key)
