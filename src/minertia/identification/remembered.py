@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,9 @@ from minertia.identification.servo_runs import indexed_logs
 from minertia.robot.inertia import impossible
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
+
+TIME = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+WINDOW = re.compile(rf"(.*) \[({TIME})?:({TIME})?\]")  # of a log in its name (`Log.name`)
 
 
 def parameter_entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]:
@@ -84,7 +88,18 @@ def campaign_like(
 
 def fitted_before(model: Model, log: str) -> tuple[str, ...]:
     """Warning if the model was fitted to a log of this name, or to part of it; else empty."""
-    fitted = {Path(str(r["log"]).partition(" [")[0]).name for r in model.evidence.get("recordings", ())}
-    if Path(log.partition(" [")[0]).name not in fitted:
+    file, window = _window(log)
+    fitted = [_window(str(r["log"])) for r in model.evidence.get("recordings", ())]
+    own = [(start, stop) for name, (start, stop) in fitted if name == file]
+    if not own:
         return ()
+    if all(stop <= window[0] or start >= window[1] for start, stop in own):
+        return ("another part of this log was fitted: its residual says less than that of another motion",)
     return ("a log of this name was fitted, at least in part: its residual says little about other motion",)
+
+
+def _window(log: str) -> tuple[str, tuple[float, float]]:
+    """File name and time window [s] of a log's name, such as "run.csv [2:10]"."""
+    found = WINDOW.fullmatch(log)
+    name, start, stop = found.groups() if found else (log, None, None)
+    return Path(name).name, (float(start or "-inf"), float(stop or "inf"))
