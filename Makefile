@@ -7,7 +7,7 @@ EXTRAS ?= dev
 # compiled modules are kept whatever the environment says: tests start hundreds of processes
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-all looked-over lint types unit unit-all mutants docs bench league papers studio wheel clean
+.PHONY: demo test test-all looked-over lint types collected unit unit-all mutants docs bench league papers studio wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/minertia demo --force --out $(DEMO_OUT)
@@ -17,9 +17,9 @@ test: looked-over unit
 # with the tests marked slow: large random sets, coverage, whole campaigns
 test-all: looked-over unit-all
 
-# what reads the sources only, side by side
+# what reads the sources only, side by side; mypy on one core takes as long as all others on a second one
 looked-over: $(VENV)/.ready
-	@$(MAKE) --no-print-directory -j2 lint types docs
+	@$(MAKE) --no-print-directory -j2 types lint docs collected
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -27,6 +27,11 @@ lint: $(VENV)/.ready
 
 types: $(VENV)/.ready
 	$(BIN)/mypy
+
+# compiles the tests once, after an installation: each worker would compile all of them for itself, at the same time
+collected: $(VENV)/.collected
+$(VENV)/.collected: $(VENV)/.ready
+	$(BIN)/pytest --collect-only --quiet >$@ || { cat $@; rm $@; exit 1; }
 
 # two processes more than there are cores, since some tests wait: for a page, a process, the end of a limit
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))

@@ -1,15 +1,19 @@
-"""What the tests of the command line share."""
+"""What all tests share."""
 
 from __future__ import annotations
 
+import functools
 import gc
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from minertia.cli import main
+from minertia.codegen.kernels import build
+from minertia.codegen.kernels import cache as libraries
 from minertia.report import bundle
 from tests import amount, pages
 
@@ -24,10 +28,16 @@ def pytest_configure(config: pytest.Config) -> None:
     amount.is_whole = not config.option.markexpr
 
 
+def pytest_collection() -> None:
+    """Modules and tests that are read stay: looking for what can go takes a fifth of the collection's time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What thousands of tests are made of stays: it need not be looked through for what can go, again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture
@@ -52,6 +62,36 @@ def chromium() -> Iterator[Any]:
     need_browser()
     with browser() as found:
         yield found
+
+
+@pytest.fixture(autouse=True, scope="session")
+def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels that tests compile are kept with pytest's own cache, not in the user's, and compiled by one worker each.
+
+    The compiled servo loop alone takes seconds, and workers need it at about the same time.
+    """
+    kept = getattr(request.config, "cache", None)  # None: pytest -p no:cacheprovider
+    folder = Path(kept.mkdir("minertia-kernels")) if kept else tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(libraries.VARIABLE, str(folder))
+        patch.setattr(build, "_compiled", _by_one(build._compiled, folder / "compiling"))
+        yield
+
+
+def _by_one(compiled: Callable[..., Path], file: Path) -> Callable[..., Path]:
+    """The same function, but a process that finds another one compiling the same library waits for that."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows each process compiles for itself
+        return compiled
+
+    @functools.wraps(compiled)
+    def alone(source: str, compiler: Any, flags: Any, fault: Any, key: str) -> Path:
+        with open(file, "ab") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX, 1, int(key[:8], 16))  # one byte of the file for each library
+            return libraries.find(key) or compiled(source, compiler, flags, fault, key)
+
+    return alone
 
 
 @pytest.fixture(autouse=True, scope="session")

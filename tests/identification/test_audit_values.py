@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.ndimage import median_filter
 
 from minertia.identification.audits.audit import audit
 from minertia.identification.audits.findings import Finding
-from minertia.identification.audits.values import quantum
+from minertia.identification.audits.values import quantum, spike_rows, without_spikes
 from minertia.identification.logs.recording import Recording
 from tests.identification.logs import motion, recorded
 
@@ -184,3 +185,20 @@ def test_torn_rows_name_the_first():
     m = motion()
     (found,) = told(Recording(m["t"], m["q"], m["tau"], torn=(17, 40)), "torn rows")
     assert found.row == 17 and found.level == "warning"
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 8, 400])
+def test_spikes_become_the_median_of_their_neighbours(rows):
+    """Each column as SciPy's median filter has it, also at the ends of the log, and nothing else is changed."""
+    rng = np.random.default_rng(rows)
+    x = np.cumsum(rng.normal(size=(rows, 3)), axis=0)
+    x[rows // 2, 1] += 1e3
+    x[-1, 2] -= 1e3
+    found = without_spikes(x)
+    for own, column in zip(found.T, x.T, strict=True):
+        off, spikes = spike_rows(column)
+        middle = median_filter(column, 5, mode="nearest")
+        assert np.array_equal(off, np.abs(column - middle))
+        assert np.array_equal(own[spikes], middle[spikes])
+        assert np.array_equal(np.delete(own, spikes), np.delete(column, spikes))
+    assert rows < 400 or abs(found[:, 1]).max() < 100  # a last sample is its own neighbour, and stays

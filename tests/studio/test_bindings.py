@@ -23,6 +23,7 @@ from minertia.io.errors import InputError
 from minertia.studio.bindings import ProjectNow, refuse_changed
 from minertia.studio.jobs import INTERRUPTED, RECORD, began, end_orphan
 from minertia.studio.project import Project
+from minertia.studio.serve import STATIC
 from tests.arm import recorded_arm
 from tests.identification.test_commands import ARM, GAINS, recorded
 from tests.studio.running import client, done, followed, running
@@ -210,6 +211,7 @@ def until_it_listens(address: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are told apart by /proc")
+@pytest.mark.skipif(not (STATIC / "index.html").is_file(), reason="the page is not built; run `make studio`")
 def test_a_job_of_a_killed_server_is_interrupted_and_its_process_ends(tmp_path):
     process, address = served(tmp_path)
     try:

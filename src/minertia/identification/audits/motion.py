@@ -26,6 +26,7 @@ DIFFERS = 0.1  # relative difference of a logged derivative that is told
 LAGS_S = 0.5  # s: longest delay looked for
 COARSE = 50  # steps to either side of a first search, which a second one refines
 FOLDS = 5  # stretches of the log, each predicted by a fit of the others
+HARDLY = 1e-3  # singular value over the largest one below which a direction is not fitted
 BETTER = 0.9  # what a delay must leave of the residual of left-out stretches to be advised
 SAMPLES = 1000  # on which the delay is estimated
 GAIN = 0.1  # part of the residual power, mean over the joints, that a delay must take away to be believed
@@ -217,15 +218,30 @@ def _predicts_better(Y: Array, tau: Array, rows: NDArray[np.int64], shift: int) 
     """
     size = np.maximum(np.std(tau[rows], axis=0), 1e-300)
     sides, columns = np.stack([tau[rows], tau[rows + shift]], axis=2) / size[:, None], Y / size[:, None]
-    left = []
-    for fold in np.array_split(np.arange(len(rows)), FOLDS):
-        rest = np.setdiff1d(np.arange(len(rows)), fold)
-        A, b = columns[rest].reshape(-1, Y.shape[2]), sides[rest].reshape(-1, 2)
-        scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-        x = np.linalg.lstsq(A / scale, b, rcond=1e-3)[0] / scale[:, None]
+    folds = np.array_split(np.arange(len(rows)), FOLDS)
+    products = [_products(columns[fold], sides[fold]) for fold in folds]
+    whole, left = np.sum(products, axis=0), []
+    for fold, own in zip(folds, products, strict=True):
+        x = _solved(whole - own)
         left.append(np.sum(((sides[fold] - columns[fold] @ x) * size[:, None]) ** 2, axis=(0, 1)))
     before, after = np.array(left).T
     return bool(after.sum() < BETTER**2 * before.sum() and np.sum(after < before) >= FOLDS - 1)
+
+
+def _products(columns: Array, sides: Array) -> Array:
+    """Normal equations [A'A, A'b] of rows (samples, joints, columns) and right sides (samples, joints, sides)."""
+    A = columns.reshape(-1, columns.shape[2])
+    return np.asarray(A.T @ np.concatenate([A, sides.reshape(len(A), -1)], axis=1))
+
+
+def _solved(products: Array) -> Array:
+    """Least-squares solution of normal equations, without directions that the scaled columns hardly show."""
+    count = len(products)
+    scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
+    squares, V = np.linalg.eigh(products[:, :count] / np.outer(scale, scale))
+    shown = squares > HARDLY**2 * squares.max(initial=0.0)
+    squares, V = squares[shown], V[:, shown]
+    return np.asarray(V @ (V.T @ (products[:, count:] / scale[:, None]) / squares[:, None]) / scale[:, None])
 
 
 def _basis(Y: Array) -> Array:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.logs.recording import MATRICES, Recording
@@ -138,20 +137,33 @@ def quantum(x: Array) -> float | None:
 
 def spike_rows(x: Array) -> tuple[Array, NDArray[np.intp]]:
     """How far each sample is away from its neighbours, and the rows of those that are too far."""
-    low, high = np.percentile(x, (1, 99))
-    off = np.abs(x - median_filter(x, 5, mode="nearest"))
-    noise = float(np.percentile(off, 99))
-    bad = (off > SPIKE * (high - low)) & (off > 4 * noise) & (high > low)
-    return off, np.flatnonzero(bad)
+    off, is_spike, _ = _compared(x)
+    return off, np.flatnonzero(is_spike)
 
 
 def without_spikes(x: Array) -> Array:
     """Columns with the median of their neighbours in place of single samples far from these."""
-    found = np.array(x)
-    for column in found.T:
-        bad = spike_rows(column)[1]
-        column[bad] = median_filter(column, 5, mode="nearest")[bad]
-    return found
+    _, is_spike, middle = _compared(x)
+    return np.where(is_spike, middle, x)
+
+
+def _compared(x: Array) -> tuple[Array, NDArray[np.bool_], Array]:
+    """Distance of each sample from the median of its neighbours in a column, whether it is a spike, and the median."""
+    low, high = np.percentile(x, (1, 99), axis=0)
+    middle = _median_of_five(x)
+    off = np.abs(x - middle)
+    noise = np.percentile(off, 99, axis=0)
+    return off, (off > SPIKE * (high - low)) & (off > 4 * noise) & (high > low), middle
+
+
+def _median_of_five(x: Array) -> Array:
+    """Median of each sample and two on either side, of all columns at once; the ends are repeated."""
+    n = len(x)
+    a, b, c, d, e = (x[np.clip(np.arange(k, k + n), 0, n - 1)] for k in range(-2, 3))
+    a, b = np.minimum(a, b), np.maximum(a, b)
+    d, e = np.minimum(d, e), np.maximum(d, e)
+    least, most = np.maximum(a, d), np.minimum(b, e)  # the smallest of the four, and the largest, cannot be it
+    return np.asarray(np.maximum(np.minimum(least, most), np.minimum(c, np.maximum(least, most))))
 
 
 def without_misread(recording: Recording) -> Recording:

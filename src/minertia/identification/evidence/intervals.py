@@ -14,9 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtr, ndtri
 
 from minertia.identification.evidence.noise import Kinds, Residue, Spectrum, memory_length
 from minertia.identification.evidence.scores import score_covariance
@@ -27,7 +25,7 @@ from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 LEVEL = 0.95  # of intervals
-NORMAL = float(norm.ppf(0.5 + LEVEL / 2))  # deviations in half an interval
+NORMAL = float(ndtri(0.5 + LEVEL / 2))  # deviations in half an interval
 FEWEST_FREEDOM = 2.0  # below it a deviation says nothing
 LEAST_INFLATION = 0.1  # noise is hardly ever so kind to a value
 STRETCH = 4096  # samples that are looked at together; noise is forgotten across their ends
@@ -207,7 +205,7 @@ def left_out_spread(problem: Observation, sigma: Array, prior: Array | None = No
         noise = np.maximum(np.diag(by_noise), UNSEEN**2 * np.diag(white))
         wider = np.sqrt(np.maximum(np.diag(covariance), 1e-300) / noise)
         covariance = (p * np.outer(wider, wider) * by_noise + (K - 1) * covariance) / (p + K - 1) + by_prior
-        wider = wider * student.ppf(0.5 + LEVEL / 2, freedom) / NORMAL
+        wider = wider * _student(freedom) / NORMAL
     inflation = np.sqrt((wider**2 * noise + np.diag(by_prior)) / np.diag(white))
     back = np.outer(1 / size[:-1], 1 / size[:-1])
     length = max(1, problem.samples // K)
@@ -324,7 +322,7 @@ def spread_by(residue: Residue, samples: int) -> Spread:
     possible, by_bands = _possible(residue, spectra, np.diag(noise) * scale / variance)
     freedom = _at_least_few(2 / np.maximum(possible.var(axis=1) + 2 * scatter, 1e-6))
     scores, both = (_at_least_few(1 / np.maximum(part, 1e-6)) for part in (scatter, scatter + by_bands))
-    wider = half_width_of(possible) / NORMAL * student.ppf(0.5 + LEVEL / 2, both) / NORMAL
+    wider = half_width_of(possible) / NORMAL * _student(both) / NORMAL
     lengths = [memory_length(residue.kinds, own.powers) for own in spectra]
     length = int(np.median(lengths)) if lengths else 1
     draws = Draws(possible / wider[:, None] ** 2, scores, both)
@@ -343,6 +341,13 @@ def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) ->
     mean = np.maximum(means.sum(axis=0), 1e-300)
     by_bands = np.array([own.uncertain for own in spectra]) @ (means / mean * by_noise) ** 2 / 2
     return 1 + by_noise[:, None] * (drawn / mean[:, None] - 1), by_bands
+
+
+def _student(freedom: float | Array) -> Array:
+    """Half-width of an interval over the standard deviation, for so many degrees of freedom."""
+    from scipy.stats import t as student  # here: it takes a second to load
+
+    return np.asarray(student.ppf(0.5 + LEVEL / 2, freedom))
 
 
 def _at_least_few(freedom: Array) -> Array:

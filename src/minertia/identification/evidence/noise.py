@@ -20,7 +20,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
-from scipy.stats import chi2
 
 Array = NDArray[np.float64]
 SHORTEST, RATIO = 0.5, 10**0.25  # correlation times [samples]: the shortest at least, and from one to the next
@@ -290,6 +289,8 @@ class Residue:
 
 def _levels(j: int, freedom: Array) -> Array:
     """Draws of the noise power of effort j relative to its estimate, for these degrees of freedom."""
+    from scipy.stats import chi2  # here: it takes a second to load
+
     d = float(np.minimum(freedom, TELLING).sum())
     return np.asarray(d / np.random.default_rng([SEED, j]).permutation(chi2.ppf((np.arange(DRAWS) + 0.5) / DRAWS, d)))
 

@@ -122,10 +122,11 @@ def _is_copy(a: Array, b: Array, noise: Array) -> bool:
 
     A segment in which a log is quieter than elsewhere, as at standstill, is compared with its own noise.
     """
-    rest, each = white_density(a - b, 1.0, 0.0), [white_density(x, 1.0, 0.0) for x in (a, b)]
-    if rest is None or any(own is None for own in each):
+    found = white_density(np.hstack([a - b, a, b]), 1.0, 0.0)
+    if found is None:
         return False
-    level = np.min([noise, *(own for own in each if own is not None)], axis=0)
+    rest, *each = np.split(found, 3)
+    level = np.min([noise, *each], axis=0)
     seen = level > 0
     return bool(seen.any() and 2 * np.sum(rest[seen] < COPIED * 2 * level[seen]) >= seen.sum())
 

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import f as fisher
-from scipy.stats import ncx2 as noncentral
 
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
@@ -175,7 +173,7 @@ class FTest:
         freedom = float(max(self.rows - count, 1))
         rest = float(triangle(self.R[:, [*keep, count]])[-1, -1] ** 2)
         F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
-        return bool(fisher.sf(F, len(gone), freedom) < self.level)
+        return _exceeded(F, len(gone), freedom) < self.level
 
 
 def wald(widths: Spread, values: Array, which: Sequence[int]) -> float:
@@ -188,7 +186,14 @@ def wald(widths: Spread, values: Array, which: Sequence[int]) -> float:
     square = float(values @ np.linalg.solve(widths.stated[np.ix_(which, which)], values))
     scores, freedom = (max(float(np.median(own[which])), m + 1.0) for own in (draws.scores, draws.freedom))
     F = square / m * (scores - m + 1) / scores / np.maximum(draws.ratios[which].mean(axis=0), 1e-12)
-    return float(np.mean(fisher.sf(F, m, freedom - m + 1)))
+    return _exceeded(F, m, freedom - m + 1)
+
+
+def _exceeded(F: float | Array, count: int, freedom: float) -> float:
+    """Mean probability that a variable of Fisher's distribution is above F."""
+    from scipy.stats import f as fisher  # here: it takes a second to load
+
+    return float(np.mean(fisher.sf(F, count, freedom)))
 
 
 def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
@@ -269,6 +274,8 @@ def shifted(shift: Array, deviation: Array) -> Array:
     assumed unbiased.  1.96 times the result is the half-width of an interval about the shifted value that
     contains the true value with a probability of 95 %.
     """
+    from scipy.stats import ncx2 as noncentral  # here: it takes a second to load
+
     size = np.maximum(deviation, 1e-300)
     return np.asarray(size * np.sqrt(noncentral.ppf(0.95, 1, np.minimum((shift / size) ** 2, 1e6))) / NORMAL)
 

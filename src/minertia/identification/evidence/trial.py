@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 
 import numpy as np
@@ -182,7 +182,13 @@ class Trial:
 
     def tau(self, setup: Setup = AS_STATED) -> Array:
         """Efforts of all coordinates, with the delay of a set-up compensated."""
+        if not (setup.delay or setup.drift or setup.late):
+            return self._logged
         return np.concatenate([track.efforts(setup) for track in self.tracks])
+
+    @cached_property
+    def _logged(self) -> Array:
+        return np.concatenate([track.efforts(AS_STATED) for track in self.tracks])
 
     @cached_property
     def parts(self) -> list[slice]:
@@ -241,31 +247,45 @@ class Trial:
 
     def state(self, setup: Setup) -> tuple[Array, Array, Array, Array]:
         """q, qd, qdd and efforts of all coordinates under a set-up."""
-        q, qd, qdd, tau = self.q, self.qd / setup.clock, self.qdd / setup.clock**2, self.tau(setup)
+        return (*self.motion(setup), self.efforts(setup))
+
+    def motion(self, setup: Setup) -> tuple[Array, Array, Array]:
+        """q, qd and qdd of all coordinates under a set-up."""
+        q, qd, qdd = self.q, self.qd, self.qdd
+        if setup.clock != 1:
+            qd, qdd = qd / setup.clock, qdd / setup.clock**2
         if setup.order is not None:
-            q, qd, qdd, tau = (a[:, list(setup.order)] for a in (q, qd, qdd, tau))
-        if setup.effort_order is not None:
-            tau = tau[:, list(setup.effort_order)]
-        if setup.units is not None:
-            q, qd, qdd = (a * np.array(setup.units) for a in (q, qd, qdd))
-        if setup.signs is not None:
-            q, qd, qdd, tau = (a * np.array(setup.signs) for a in (q, qd, qdd, tau))
-        for factor in (setup.effort_signs, setup.scales):
-            tau = tau if factor is None else tau * np.array(factor)
+            q, qd, qdd = (a[:, list(setup.order)] for a in (q, qd, qdd))
+        for factor in (setup.units, setup.signs):
+            if factor is not None:
+                q, qd, qdd = (a * np.array(factor) for a in (q, qd, qdd))
         if setup.coupled is not None:
             a, b, c = setup.coupled
             q, qd, qdd = (_added(x, b, a, -c) for x in (q, qd, qdd))
-            tau = _added(tau, a, b, c)
-        return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
+        return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd
+
+    def efforts(self, setup: Setup) -> Array:
+        """Efforts of all coordinates under a set-up."""
+        tau = self.tau(setup)
+        for order in (setup.order, setup.effort_order):
+            tau = tau if order is None else tau[:, list(order)]
+        for factor in (setup.signs, setup.effort_signs, setup.scales):
+            tau = tau if factor is None else tau * np.array(factor)
+        return tau if setup.coupled is None else _added(tau, *setup.coupled)
 
     def _sizes(self, setup: Setup, tau: Array) -> Array:
         """Standard deviations of the efforts tau of a set-up, increased by noise, without the effect of a coupling."""
-        share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
-        noisy = np.hypot(1.0, at.NOISY * share)
+        noisy = self._noisy
         for order in (setup.order, setup.effort_order):
             noisy = noisy if order is None else noisy[list(order)]
-        plain = tau if setup.coupled is None else self.state(replace(setup, coupled=None))[3]
+        plain = tau if setup.coupled is None else self.efforts(replace(setup, coupled=None))
         return np.asarray(np.std(plain, axis=0) * noisy)
+
+    @cached_property
+    def _noisy(self) -> Array:
+        """Factor by which noise increases the standard deviation of each effort."""
+        share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
+        return np.asarray(np.hypot(1.0, at.NOISY * share))
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
         """Regressor columns of a coordinate's rotor inertia, friction and springs."""
@@ -330,7 +350,7 @@ class Trial:
         if not self.robot.open_cuts:
             return True
         try:
-            closing_of(self.robot).close(self.state(setup)[0])
+            closing_of(self.robot).close(self.motion(setup)[0])
         except InputError:
             return False
         return True
@@ -373,8 +393,8 @@ class Trial:
 
     def of_refit(self, setup: Setup = AS_STATED) -> Array:
         """Relative residual of each joint's varying effort with refitted masses."""
-        weights, rests = self._rests(setup)
         joints, products = self._beside_effects(setup)
+        weights, rests = self._rests(setup, joints)
         whole = np.zeros((products.shape[1] + 1, products.shape[1] + 1))
         whole[:-1, :-1] = np.tensordot(weights**2, products, 1)
         for one, weight, rest in zip(joints, weights, rests, strict=True):
@@ -383,19 +403,18 @@ class Trial:
         left = [np.linalg.norm(rest - one.Y @ x[one.shown]) for one, rest in zip(joints, rests, strict=True)]
         return np.asarray(weights * left)
 
-    def _rests(self, setup: Setup) -> tuple[Array, list[Array]]:
+    def _rests(self, setup: Setup, beside: Sequence[_Beside]) -> tuple[Array, list[Array]]:
         """One over each joint's varying effort, zero for a constant one, and its effort without its effects."""
-        tau, joints = self.state(setup)[3], list(self.joints)
+        tau, joints = self.efforts(setup), list(self.joints)
         sizes = self._sizes(setup, tau)[joints] * np.sqrt(len(tau))
         centred = np.ascontiguousarray((tau - tau.mean(axis=0))[:, joints].T)
-        bases = [one.Q for one in self._beside_effects(setup)[0]]
         weights = np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0)
-        return weights, [rest - Q @ (Q.T @ rest) for rest, Q in zip(centred, bases, strict=True)]
+        return weights, [rest - one.Q @ (one.Q.T @ rest) for rest, one in zip(centred, beside, strict=True)]
 
     def _products(self) -> Array:
         """Gram matrix of each joint's columns and effort, effects projected out, over its varying effort."""
-        weights, rests = self._rests(AS_STATED)
         joints, products = self._beside_effects(AS_STATED)
+        weights, rests = self._rests(AS_STATED, joints)
         G = np.pad(products, ((0, 0), (0, 1), (0, 1)))
         for own, one, rest in zip(G, joints, rests, strict=True):
             own[one.shown, -1] = own[-1, one.shown] = rest @ one.Y
@@ -422,7 +441,7 @@ class Trial:
         """Effects of a coordinate under a set-up; zeros of positions change springs alone, other joints' nothing."""
         key = _of_effects(setup, None if self.robot.coupling is not None else j, j in self.sprung)
         if (j, key) not in self.bases:
-            self.bases[j, key] = JointEffects.of(self.effects(j, *self.state(key)[:3]))
+            self.bases[j, key] = JointEffects.of(self.effects(j, *self.motion(key)))
         return self.bases[j, key]
 
     def fitted_gains(self) -> dict[int, float]:
@@ -487,7 +506,7 @@ class Trial:
         self.cleared.clear()
         for lengths, gravity in {(key.lengths, key.gravity) for key in keys}:
             same = [key for key in keys if (key.lengths, key.gravity) == (lengths, gravity)]
-            states = [self.state(key) for key in same]
+            states = [self.motion(key) for key in same]
             q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
             Y = torque_regressor(self.robot_of(lengths), q, qd, qdd, gravity=gravity)
             self.made.update(zip(same, np.split(Y, len(same)), strict=True))
@@ -570,6 +589,7 @@ def _by_centre(ten: Array) -> Array:
     return found
 
 
+@lru_cache(maxsize=1024)
 def _of_motion(setup: Setup) -> Setup:
     """Set-up reduced to the settings that the link regressor depends on."""
     return replace(setup, delay=0.0, drift=0.0, late=None, scales=None, effort_signs=None, effort_order=None)

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from minertia.io.arrays import Array
 
@@ -33,6 +32,8 @@ def new_log_quantiles(scores: Sequence[Array], counts: NDArray[np.bool_], levels
     middle, variance, freedom = _new_sizes(sizes, counts)
     rows = [np.quantile(scores[k][:, j], _middles(ROWS)) / np.exp(sizes[k, j]) for k, j in np.argwhere(counts)]
     shape = np.quantile(np.concatenate(rows), _middles(ROWS))
+    from scipy.stats import t as student  # here: it takes a second to load
+
     typical = student.ppf(_middles(SIZES), freedom)
     drawn = np.exp(np.clip(middle[:, None] + np.sqrt(variance)[:, None] * typical, -LARGEST, LARGEST))
     return np.array([np.quantile(np.outer(own, shape), levels) for own in drawn])

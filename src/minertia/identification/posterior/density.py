@@ -117,6 +117,7 @@ def _steps(at: Curvature, r: Array) -> Array:
 
 def times(rows: Array, space: RobotSpace, D: Array, others: Array) -> Array:
     """Rows times the derivatives of the values with respect to the coordinates, (N, rows, coordinates)."""
-    parts = [rows[:, list(ten)] @ D[:, k] for k, ten in enumerate(space.links)]
-    rest = rows[:, list(space.others)] * others[:, None]
-    return np.concatenate([*parts, rest], axis=2)
+    L = len(space.links)
+    of_links = np.swapaxes(rows[:, space.link_places].reshape(len(rows), L, 10), 0, 1) @ D
+    rest = rows[:, space.other_places] * others[:, None]
+    return np.concatenate([np.swapaxes(of_links, 1, 2).reshape(len(D), len(rows), 10 * L), rest], axis=2)

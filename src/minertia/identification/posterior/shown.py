@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from minertia.identification.posterior.between import new_log_quantiles
 from minertia.io.arrays import Array
@@ -112,8 +112,8 @@ class ResidualNoise:
         touching: of rows in which the simulated robot touches the ground.
         """
         quantiles = self.touching if touching and self.touching is not None else self.quantiles
-        normal = [float(norm.ppf(0.5 + own / 2)) for own in LEVELS]
-        place = float(norm.ppf(0.5 + level / 2))
+        normal = [float(ndtri(0.5 + own / 2)) for own in LEVELS]
+        place = float(ndtri(0.5 + level / 2))
         if place > normal[-1]:
             return np.asarray(quantiles[:, -1] * place / normal[-1])
         first = np.column_stack([np.zeros(len(quantiles)), quantiles])
@@ -121,7 +121,7 @@ class ResidualNoise:
 
     def factors(self, level: float, *, touching: bool = False) -> Array:
         """Conformal factor of each output: half-width of its band relative to that of normal residuals."""
-        return np.asarray(self.half_widths(level, touching=touching) / norm.ppf(0.5 + level / 2))
+        return np.asarray(self.half_widths(level, touching=touching) / ndtri(0.5 + level / 2))
 
     @property
     def told(self) -> str | None:
@@ -292,7 +292,7 @@ def _upper(scores: Array, level: float) -> float:
     """Conformal quantile: the score of rank ceil(level (N + 1)) in ascending order, at most the largest."""
     count = len(scores)
     place = min(int(np.ceil(level * (count + 1))), count) - 1
-    return float(np.partition(scores, place)[place]) if count else float(norm.ppf(0.5 + level / 2))
+    return float(np.partition(scores, place)[place]) if count else float(ndtri(0.5 + level / 2))
 
 
 def _correlation_time(e: Array, period: float) -> float:

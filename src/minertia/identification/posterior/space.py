@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from minertia.io.arrays import Array
@@ -71,22 +72,39 @@ class RobotSpace:
         count, L = len(z), len(self.links)
         w = z * self.widths
         x = np.repeat(self.prior[None], count, axis=0)
-        S = w[:, : 10 * L].reshape(count, L, 10) @ _BASIS.reshape(10, 16)
+        S = w[:, : 10 * L].reshape(count, L, 10) @ _BASIS
         eigenvalues, V = np.linalg.eigh(S.reshape(count, L, 4, 4))
         A = self._roots @ V  # P = A diag(exp l) A'
         powers = np.exp(eigenvalues)
-        ten = _ten((A * powers[:, :, None, :]) @ np.swapaxes(A, -1, -2))
+        x[:, self.link_places] = _ten((A * powers[:, :, None, :]) @ np.swapaxes(A, -1, -2)).reshape(count, 10 * L)
         D = self._link_slopes(A, V, eigenvalues, powers) if slopes else np.zeros((count, L, 0, 0))
-        for k, places in enumerate(self.links):
-            x[:, list(places)] = ten[:, k]
-        s, t = 10 * L, 10 * L + len(self.scaled)
-        u = t + len(self.shifted)
-        x[:, list(self.scaled)] *= np.exp(w[:, s:t])
-        x[:, list(self.shifted)] += w[:, t:u]
-        inner = (self._bent_from + w[:, u:]) / self.grains
-        x[:, list(self.bent)] = self.grains * np.logaddexp(0.0, inner)
-        others = np.concatenate([x[:, list(self.scaled)], np.ones((count, len(self.shifted))), expit(inner)], axis=1)
-        return x, D, others * self.widths[s:]
+        return x, D, self._move_others(x, w[:, 10 * L :]) * self.widths[10 * L :]
+
+    def _move_others(self, x: Array, w: Array) -> Array:
+        """Move values that are no parameters of links, in place, and return their derivatives (N, others)."""
+        s, t = len(self.scaled), len(self.scaled) + len(self.shifted)
+        scaled, shifted, bent = np.split(self.other_places, [s, t])
+        others = np.ones(w.shape)
+        if s:
+            x[:, scaled] *= np.exp(w[:, :s])
+            others[:, :s] = x[:, scaled]
+        if len(shifted):
+            x[:, shifted] += w[:, s:t]
+        if len(bent):
+            inner = (self._bent_from + w[:, t:]) / self.grains
+            x[:, bent] = self.grains * np.logaddexp(0.0, inner)
+            others[:, t:] = expit(inner)
+        return others
+
+    @cached_property
+    def link_places(self) -> NDArray[np.integer]:
+        """Indices of the parameters of links that vary, link by link."""
+        return np.array([k for ten in self.links for k in ten], int)
+
+    @cached_property
+    def other_places(self) -> NDArray[np.integer]:
+        """Indices of the other values that vary."""
+        return np.array(self.others, int)
 
     @cached_property
     def _bent_from(self) -> Array:
@@ -102,18 +120,23 @@ class RobotSpace:
             near, np.exp((a + b) / 2), (powers[..., :, None] - powers[..., None, :]) / np.where(near, 1, a - b)
         )
         count, L = eigenvalues.shape[:2]
-        inner = np.einsum("nlia,kij,nljb->nlkab", V, _BASIS, V, optimize=True) * g[:, :, None]
-        moved = A[:, :, None] @ inner @ np.swapaxes(A, -1, -2)[:, :, None]
+        inner = (_BASIS @ _products(V)) * g.reshape(count, L, 1, 16)
+        moved = inner @ (np.swapaxes(_products(A), -1, -2) @ _TEN)
         own = self.widths[: 10 * L].reshape(L, 10)
-        return np.asarray(np.swapaxes(_ten(moved) * own[:, :, None], -1, -2)).reshape(count, L, 10, 10)
+        return np.asarray(np.swapaxes(moved * own[:, :, None], -1, -2))
+
+
+def _products(A: Array) -> Array:
+    """Matrices (..., 16, 16) by which the 16 entries of X are multiplied, as a row, to those of A' X A."""
+    return np.asarray(A[..., :, None, :, None] * A[..., None, :, None, :]).reshape(*A.shape[:-2], 16, 16)
 
 
 def _basis() -> Array:
-    """Orthonormal basis of symmetric 4x4 matrices, (10, 4, 4)."""
+    """Orthonormal basis of symmetric 4x4 matrices, by their entries (10, 16)."""
     found = np.zeros((10, 4, 4))
     for k, (i, j) in enumerate(PAIRS):
         found[k, i, j] = found[k, j, i] = 1.0 if i == j else np.sqrt(0.5)
-    return found
+    return found.reshape(10, 16)
 
 
 def _ten(P: Array) -> Array:

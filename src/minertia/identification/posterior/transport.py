@@ -7,6 +7,8 @@ density there in the coordinates R z.  The solution z of L' Q' r(z) = eta for a 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
@@ -18,6 +20,21 @@ Places = NDArray[np.integer]
 STEPS = 40  # of Newton's method for a point
 SOLVED = 1e-6  # size of L' Q' r - eta at a solution, beside normals of size 1
 HALVINGS = 8  # of a step that does not come nearer
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Points z (N, coordinates) with their values x, errors F = L' Q' r - eta, and derivatives J of F."""
+
+    z: Array
+    x: Array
+    F: Array
+    J: Array
+
+    def put(self, places: Places, others: _Points, chosen: NDArray[np.bool_]) -> None:
+        """Replace the points at some places by chosen ones of others."""
+        for name in ("z", "x", "F", "J"):
+            getattr(self, name)[places] = getattr(others, name)[chosen]
 
 
 class Transport:
@@ -35,47 +52,42 @@ class Transport:
 
     def of(self, eta: Array) -> tuple[Array, Array]:
         """Points z (N, coordinates) of normal vectors eta, and their log weights, -inf without a solution."""
-        space = self.density.space
         inner = self.axes @ ((eta - self.at_best) / self.scales).T
         z = self.best + solve_triangular(self.R, inner).T
-        z = np.clip(z, self.best - 3 * LONGEST, self.best + 3 * LONGEST)
+        at = self._points(np.clip(z, self.best - 3 * LONGEST, self.best + 3 * LONGEST), eta)
         active = np.arange(len(z))
-        x, D, others = space.moved(z)
-        F = self._error(x, z, eta)
         for _ in range(STEPS):
-            J = self.own + times(self.rows, space, D, others)
-            step = np.asarray(-np.linalg.solve(J, F[active][:, :, None])[:, :, 0], float)
+            step = np.asarray(-np.linalg.solve(at.J[active], at.F[active][:, :, None])[:, :, 0], float)
             step *= np.minimum(1.0, LONGEST / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
-            self._take(z, F, eta, active, step)
-            active = active[np.linalg.norm(F[active], axis=1) > SOLVED * np.sqrt(len(self.best))]
+            self._take(at, eta, active, step)
+            active = active[np.linalg.norm(at.F[active], axis=1) > SOLVED * np.sqrt(len(self.best))]
             if not len(active):
                 break
-            _, D, others = space.moved(z[active])
-        weights = self._weights(z, eta)
+        weights = self._weights(at, eta)
         weights[active] = -np.inf
-        return z, weights
+        return at.z, weights
 
-    def _error(self, x: Array, z: Array, eta: Array) -> Array:
-        return np.asarray(x @ self.rows.T - self.offset + z @ self.own.T - eta)
+    def _points(self, z: Array, eta: Array) -> _Points:
+        x, D, others = self.density.space.moved(z)
+        F = np.asarray(x @ self.rows.T - self.offset + z @ self.own.T - eta)
+        return _Points(z, x, F, self.own + times(self.rows, self.density.space, D, others))
 
-    def _take(self, z: Array, F: Array, eta: Array, active: Places, step: Array) -> None:
+    def _take(self, at: _Points, eta: Array, active: Places, step: Array) -> None:
         """Move the active points by their steps, halved until they come nearer to a solution."""
-        size, share = np.linalg.norm(F[active], axis=1), np.ones(len(active))
+        size, share = np.linalg.norm(at.F[active], axis=1), np.ones(len(active))
         left = np.arange(len(active))
         for _ in range(HALVINGS):
             places = active[left]
-            tried = z[places] + share[left, None] * step[left]
-            error = self._error(self.density.space.values(tried), tried, eta[places])
-            nearer = np.linalg.norm(error, axis=1) < size[left]
-            z[places[nearer]], F[places[nearer]] = tried[nearer], error[nearer]
+            tried = self._points(at.z[places] + share[left, None] * step[left], eta[places])
+            nearer = np.linalg.norm(tried.F, axis=1) < size[left]
+            at.put(places[nearer], tried, nearer)
             left = left[~nearer]
             share[left] /= 2
             if not len(left):
                 return
 
-    def _weights(self, z: Array, eta: Array) -> Array:
+    def _weights(self, at: _Points, eta: Array) -> Array:
         """Log weights of the points, log of exp(-|r|^2 / 2 + |eta|^2 / 2) / |det L'Q'J|."""
-        x, D, others = self.density.space.moved(z)
-        r = np.concatenate([x @ self.density.rows.T - self.density.values, z], axis=1)
-        _, size = np.linalg.slogdet(self.own + times(self.rows, self.density.space, D, others))
+        r = np.concatenate([at.x @ self.density.rows.T - self.density.values, at.z], axis=1)
+        _, size = np.linalg.slogdet(at.J)
         return np.asarray((np.sum(eta**2, axis=1) - np.sum(r**2, axis=1)) / 2 - size)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import signal
 
 from minertia.codegen.kernels import build
 from minertia.identification.logs.recording import (
@@ -298,6 +297,8 @@ def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Arra
     padding = min(len(x) - 1, max(3 * (2 * len(sos) + 1), math.ceil(PADDING * rate_hz / cutoff_hz)))
     both_ways = getattr(build.native(), "both_ways", None)  # four times as fast as SciPy's
     if both_ways is None or x.ndim != 2 or len(x) < 2:
+        from scipy import signal
+
         return np.asarray(signal.sosfiltfilt(sos, x, axis=0, padtype="odd", padlen=max(padding, 0)))
     y = np.empty((len(x) + 2 * padding, x.shape[1]))
     y[:padding] = 2 * x[0] - x[padding:0:-1]
@@ -310,6 +311,8 @@ def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Arra
 @lru_cache(maxsize=64)
 def _butterworth(order: int, cutoff_hz: float, rate_hz: float) -> tuple[Array, Array]:
     """Second-order sections of a low-pass and their steady state, cached because the design is slow."""
+    from scipy import signal  # here: it takes a second to load, which commands without logs save
+
     sos = np.asarray(signal.butter(order, cutoff_hz, fs=rate_hz, output="sos"))
     return sos, np.ascontiguousarray(signal.sosfilt_zi(sos))
 
@@ -339,10 +342,14 @@ def _central5(x: Array, T: float, plan: Filter) -> Array:
 
 
 def _parabola(x: Array, T: float, plan: Filter) -> Array:
+    from scipy import signal  # here: it takes a second to load
+
     return np.asarray(signal.savgol_filter(x, 5, 2, deriv=1, delta=T, axis=0))
 
 
 def _savgol(x: Array, T: float, plan: Filter) -> Array:
+    from scipy import signal  # here: it takes a second to load
+
     return np.asarray(signal.savgol_filter(x, plan.window, plan.degree, deriv=1, delta=T, axis=0))
 
 
@@ -445,6 +452,8 @@ def _parallel(motion: Motion, x: Array) -> Array:
 @lru_cache(maxsize=64)
 def _taps(half: int, cutoff_hz: float, rate_hz: float) -> Array:
     """Coefficients of the linear-phase filter, cached because every piece of a log needs the same ones."""
+    from scipy import signal  # here: it takes a second to load
+
     return np.asarray(signal.firwin(2 * half + 1, cutoff_hz, fs=rate_hz, window=("kaiser", STOPBAND)))
 
 

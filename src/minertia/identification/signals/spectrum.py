@@ -7,7 +7,6 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import signal
 
 from minertia.io.arrays import Array
 
@@ -91,6 +90,8 @@ def quiet_frequency(q: Array, rate_hz: float) -> float:
     has a minimum where noise starts to dominate.  Above the minimum, noise is admitted up to 1 % of the power
     below it.
     """
+    from scipy import signal  # here: it takes a second to load
+
     length = int(min(len(q), max(64, SEGMENT_S * rate_hz / 2)))
     f, power = signal.welch(q, rate_hz, window="hann", nperseg=length, detrend="linear", axis=0)
     f, acceleration = f[1:], (f[1:, None] ** 4 * power[1:]).sum(axis=1)
@@ -112,6 +113,8 @@ def top_frequencies(q: Array, rate_hz: float) -> list[float]:
 
     q (N, signals): the signals.
     """
+    from scipy import signal  # here: it takes a second to load
+
     length = int(min(len(q), max(64, SEGMENT_S * rate_hz)))
     f, power = signal.welch(q, rate_hz, window="hann", nperseg=length, detrend="linear", axis=0)
     return [_top_frequency(f[1:], own, rate_hz) for own in np.ascontiguousarray(power[1:].T)]
