@@ -147,7 +147,10 @@ def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> tu
 
 
 def _chosen(plan: Filter, cutoff: float, evaluation: Evaluation, fitted: Sequence[Recording]) -> Filter:
-    """Filter with a chosen cut-off; equations are fitted in the band of the evaluation unless it states another."""
+    """Filter with a chosen cut-off; equations are fitted in the band of the evaluation unless it states another.
+
+    If that is more than twice the cut-off, they are fitted below twice the cut-off.
+    """
     motion = [motion_band(one.q, even_rate(one)) or 0.0 for one in fitted]
     plan = replace(plan, cutoff_hz=cutoff, band_hz=plan.band_hz or max(motion) or None)
     band = evaluation.cutoff_hz
