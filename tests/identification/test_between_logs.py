@@ -183,7 +183,7 @@ def test_a_joint_that_one_log_moves_is_not_determined_without_it(monkeypatch: py
 
 
 def test_of_few_logs_each_third_of_their_postures_is_held_out() -> None:
-    """Every row once; where commands stand, or jump between few levels, no third is empty."""
+    """Every evaluated row once; where commands stand, or jump between few levels, no third is empty."""
     t = np.arange(601) / 200.0
     swing = np.column_stack([np.sin(t), 0.1 * np.cos(7 * t)])
     for u in (swing, np.sign(swing), 0 * swing):
@@ -198,6 +198,8 @@ def test_of_few_logs_each_third_of_their_postures_is_held_out() -> None:
     ends = [swing[rows, 0] for _, rows in held_out_rows([replace(log, u=swing)])]  # along the wider joint
     assert max(map(max, ends[::2])) > ends[1].max() > ends[1].min() > min(map(min, ends[::2]))
     assert np.ptp(ends[1]) < 0.7 * np.ptp(swing[:, 0])
+    late = held_out_rows([replace(log, u=np.column_stack([t, t]), first=400)])  # a ramp: its first third is not fitted
+    assert [(rows[:400].sum(), rows[400:].sum()) for _, rows in late] == [(0, 67)] * 3
 
 
 def test_a_fit_without_some_rows_fits_the_others_better() -> None:

@@ -260,6 +260,28 @@ def test_a_constant_command_shows_no_delay() -> None:
     assert fit.theta[:2] == pytest.approx([1.0, 0.5], rel=0.01)
 
 
+def test_a_copy_of_a_log_of_commands_counts_once() -> None:
+    """As of logs of efforts: a copy would narrow the intervals, or validate a fit on what it was fitted to."""
+    t, campaign = np.arange(200) / 100, Campaign(ARM, command=Command(**GAINS), links="physical")
+    log = Recording(t=t, q=commands(t - 0.02, 0), channels={"command": commands(t, 0)})
+    copy, other = (Log(replace(log, source=name, q=log.q + more)) for name, more in (("copy", 0.0), ("other", 1e-4)))
+    first = Log(log)
+    for two, what in (((first, copy), ()), "fit a log once"), (((first,), (copy,)), "cannot validate the fit"):
+        with pytest.raises(MinertiaError, match=f"same samples as .*{what}"):
+            CommandProblem.build(replace(campaign, train=two[0], validate=two[1]), lambda told: None)
+    assert len(CommandProblem.build(replace(campaign, train=(first, other)), lambda told: None).logs) == 2
+
+
+def test_a_command_that_is_not_a_number_is_named(tmp_path: Path) -> None:
+    t = np.arange(200) / 100
+    table = np.hstack([t[:, None], commands(t - 0.02, 0), commands(t, 0)])
+    table[50, 4] = np.nan
+    np.savetxt(tmp_path / "run.csv", table, delimiter=",", header="t,q1,q2,q_cmd1,q_cmd2", comments="")
+    campaign = Campaign(ARM, tmp_path / "run.csv", command=Command(**GAINS), links="physical")
+    with pytest.raises(MinertiaError, match=r"run.csv, column 'q_cmd2', row 51: this is not a number"):
+        CommandProblem.build(campaign, lambda told: None)
+
+
 def test_a_campaign_file_takes_the_path_by_itself(tmp_path: Path) -> None:
     planted = Campaign(ARM, command=Command(**GAINS), links="physical")
     log = recorded(planted)

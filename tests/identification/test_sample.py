@@ -18,7 +18,7 @@ from minertia.identification.posterior.density import Density, maximum
 from minertia.identification.posterior.draw import draw
 from minertia.identification.posterior.mixing import effective_size, split_rhat
 from minertia.identification.posterior.prior import FILE, Posterior
-from minertia.identification.posterior.shown import LEVELS, residual_noise
+from minertia.identification.posterior.shown import LEVELS, ResidualNoise, residual_noise
 from minertia.identification.posterior.space import robot_space
 from minertia.identification.samples import Samples, is_samples_file, read_samples
 from minertia.identification.sampling import _prior_share, sample_model
@@ -248,6 +248,13 @@ def test_conformal_factors_cover_held_out_residuals():
     noise = residual_noise(["a"], [(rng.normal(size=(20000, 1)), 0.1)], [2 * rng.normal(size=(20000, 1))], "all")
     assert all(abs(noise.factors(level)[0] - 2) < 0.1 for level in (*LEVELS, 0.7, 0.995))
     assert noise.correlation[0] == pytest.approx(0.1)
+
+
+def test_conformal_factors_are_those_of_the_robots_that_are_drawn():
+    """A fit with a prior and chosen effects: its stated deviations are larger than those that draws have."""
+    one = next(planted("planar2r", 1))
+    noise = mi.identify(mi.Campaign(one.file, [one.log(0)])).model().evidence["posterior"]["residual"]
+    assert ResidualNoise.from_dict(noise).factors(0.95) == pytest.approx(1.0, abs=0.1)
 
 
 def test_bands_in_amperes_hold_as_those_in_newton_metres(tmp_path):

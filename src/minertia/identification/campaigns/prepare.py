@@ -23,6 +23,7 @@ from minertia.identification.problem.tried import Tried
 from minertia.identification.signals.filtering import OVERSAMPLING, PARALLEL, resolved
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.signals.spectrum import CYCLES, MARGIN, motion_band, quiet_cutoff
+from minertia.io.arrays import Array
 from minertia.io.errors import CampaignError, FilterError, RecordingError
 
 TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
@@ -98,7 +99,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
     for k, one in read.items():
         if k < count:
             _refuse_standstill(one.log, one.beginning)
-    _refuse_copies(list(read.values()), count)
+    refuse_copies(list(read.values()), count)
     if campaign.sensors:
         campaign = replace(campaign, filter=precise(campaign.filter))
         refuse_with_sensors(campaign.filter.equations, any(log.load is not None for log in logs))
@@ -226,16 +227,22 @@ def _same_source(a: Log, b: Log) -> bool:
     return bool(np.array_equal(x.q, y.q) and np.array_equal(x.tau, y.tau))
 
 
-def _refuse_copies(read: Sequence[RecordedLog], count: int) -> None:
-    """Raise an error for a file with the same samples as another file that is fitted."""
+def refuse_copies(read: Sequence[RecordedLog], count: int) -> None:
+    """Raise an error for a file with the same samples as another file that is fitted: one of the first `count`."""
     for k, one in enumerate(read):
         for other in read[: min(k, count)]:
-            a, b = one.beginning, other.beginning
-            if len(a) == len(b) and np.array_equal(a.q, b.q) and np.array_equal(a.every_effort(), b.every_effort()):
+            a, b = _samples(one.beginning), _samples(other.beginning)
+            if len(a) == len(b) and all(np.array_equal(x, y) for x, y in zip(a, b, strict=True)):
                 what = "fit a log once" if k < count else "it was used for fitting and cannot validate the fit"
                 raise RecordingError(
                     f"this log contains the same samples as {other.log.name}; {what}", file=one.log.file or one.log.name
                 )
+
+
+def _samples(recording: Recording) -> list[Array]:
+    """Positions, and efforts or commands, of a log."""
+    logged = recording.every_effort() if recording.tau is not None or recording.sensed is not None else None
+    return [own for own in (recording.q, logged, recording.channels.get("command")) if own is not None]
 
 
 def _refuse_standstill(log: Log, recording: Recording) -> None:

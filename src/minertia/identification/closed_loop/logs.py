@@ -16,7 +16,7 @@ from minertia.identification.campaigns.options import REFERENCE, ElasticJoints
 from minertia.identification.campaigns.prepared import PreparedLog
 from minertia.identification.campaigns.recorded import RecordedLog, recorded_log
 from minertia.identification.closed_loop.layout import SprungLayout
-from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.recording import Recording, check_finite
 from minertia.io.errors import CampaignError, RecordingError
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
@@ -245,8 +245,7 @@ def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:
             "of the campaign or of a file given with --columns",
             file=name,
         )
-    if not (np.isfinite(u).all() and np.isfinite(whole.q).all()):
-        raise RecordingError("a command or position is not a number; drop such rows with --drop-torn", file=name)
+    check_finite(whole, ("command",))
     period = whole.duration / (len(whole) - 1)
     first = round(SKIPPED / period)
     if len(whole) - first < FEWEST:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
-from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_copies, refuse_twins
 from minertia.identification.campaigns.recorded import recorded_log
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
@@ -85,6 +85,7 @@ class CommandProblem(Problem):
         for log in named:
             tell(f"reading {log.name}")
             read.append(recorded_log(campaign, log, simulated=True))
+        refuse_copies(read, len(campaign.train))
         campaign = with_encoder(campaign, [log.beginning for log in read])
         logs = [commanded_log(campaign, log) for log in read]
         count = len(campaign.train)

@@ -83,19 +83,21 @@ def held_out_rows(logs: Sequence[LoopLog]) -> list[tuple[int, NDArray[np.bool_]]
     """Folds: number of a log and its held-out rows (N,); whole logs, or of few logs each third of their postures.
 
     The parts of one motion in time are alike, and so say little about another motion.  The lower, middle and upper
-    third of the postures, along the direction in which they vary most, differ as the postures of other logs do.
+    third of the postures, along the direction in which they vary most, differ as the postures of other logs do.  Rows
+    that are not evaluated belong to none: of a short log they could make up a whole third.
     """
     if len(logs) >= LOGS_HELD_OUT:
         return [(k, np.ones(len(log.q), bool)) for k, log in enumerate(logs)]
-    return [(k, rows) for k, log in enumerate(logs) for rows in _posture_thirds(log.u)]
+    return [(k, rows) for k, log in enumerate(logs) for rows in _posture_thirds(log)]
 
 
-def _posture_thirds(u: Array) -> list[NDArray[np.bool_]]:
-    """Rows (N,) of each third of the commanded positions (N, n) along their first principal direction."""
+def _posture_thirds(log: LoopLog) -> list[NDArray[np.bool_]]:
+    """Rows (N,) of each third of the evaluated commanded positions along their first principal direction."""
+    u = log.u[log.rows]
     off = u - u.mean(axis=0)
     along = off @ np.linalg.eigh(off.T @ off)[1][:, -1]
-    order = np.argsort(along, kind="stable")  # equal ones in the order of time, so that none is empty
-    return [np.isin(np.arange(len(u)), own) for own in np.array_split(order, THIRDS)]
+    order = log.first + np.argsort(along, kind="stable")  # equal ones in the order of time, so that none is empty
+    return [np.isin(np.arange(len(log.u)), own) for own in np.array_split(order, THIRDS)]
 
 
 class _Folds:

@@ -159,9 +159,10 @@ class EffortProblem(EffortRows, Problem):
         The combinations are omitted if the values and the covariance of the model contain the same information.
         """
         covariance = self.covariance(estimate, evidence)
-        found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate, covariance).to_dict()}
+        shown = shown_by_efforts(self, estimate, covariance)
+        found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate, shown).to_dict()}
         if not is_plain(self, estimate):
-            found["shown"] = shown_by_efforts(self, estimate, covariance).to_dict()
+            found["shown"] = shown.to_dict()
         return found
 
     @classmethod

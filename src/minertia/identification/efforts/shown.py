@@ -49,11 +49,13 @@ def is_plain(problem: EffortRows, estimate: Estimate) -> bool:
     return not estimate.fills_gaps and problem.excitation.rank == problem.linear.count
 
 
-def noise_of_efforts(problem: EffortRows, estimate: Estimate, covariance: Array) -> ResidualNoise:
+def noise_of_efforts(problem: EffortRows, estimate: Estimate, shown: Shown) -> ResidualNoise:
     """Statistics of effort residuals after the evaluation filter: in the fitted logs, and held out.
 
     Held out are whole logs, or parts of each log if there are few, and the validation logs.  Of a log that is
-    read in blocks, only the first block is used.  covariance: that of the estimate, under correlated residuals.
+    read in blocks, only the first block is used.  shown: combinations of the unknowns from which robots are drawn,
+    whose predictions vary with their covariance alone: an estimate with a prior, or whose deviations include effects
+    that were not selected, has a larger one.
     """
     by_logs = len(problem.logs) >= LOGS_HELD_OUT
     fitted, held = [], []
@@ -67,10 +69,8 @@ def noise_of_efforts(problem: EffortRows, estimate: Estimate, covariance: Array)
         held.append(residuals_of_values(problem.linear, log, next(iter(log.judged)), estimate.beta[None])[0])
     told = "each fitted log" if by_logs else f"{FOLDS} parts of each fitted log"
     more = " and the validation logs" if problem.unseen else ""
-    part = estimate.part
-    assert part is not None
-    own = [estimate.names.index(name) for name in part.names]
-    by_values = value_variance(part.totals, part.samples, covariance[np.ix_(own, own)])
+    part = problem.free.reduced(problem.excitation.independent)
+    by_values = value_variance(part.totals, part.samples, shown.covariance)
     is_effort = len(by_values) == len(problem.linear.row_names)  # other equations have rows of their own
     in_unit = by_values * _unit_of(problem.logs[0], problem.linear) ** 2 if is_effort else 0.0
     return residual_noise(problem.linear.row_names, fitted, held, told + more, in_unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -395,10 +395,10 @@ def even_rate(recording: Recording) -> float:
     return 1.0 / step
 
 
-def check_finite(recording: Recording) -> None:
-    """Raise an error for values that are not finite, with column and rows."""
+def check_finite(recording: Recording, channels: Sequence[str] = MEASURED) -> None:
+    """Raise an error for values that are not finite, with column and rows; channels: those that are needed."""
     logged = {name: getattr(recording, name) for name in MATRICES} | {
-        name: recording.channels.get(name) for name in MEASURED
+        name: recording.channels.get(name) for name in channels
     }
     for name, values in logged.items():
         if values is None or np.isfinite(values.sum()) or np.isfinite(values).all():  # a sum is quicker
