@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.campaigns.campaign import PART, Campaign, LogLike
 from minertia.identification.campaigns.read import recorded_campaign
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.logs.options import ColumnMap, Drive
@@ -20,9 +19,6 @@ from minertia.identification.servo_runs import indexed_logs
 from minertia.robot.inertia import impossible
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
-
-TIME = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
-WINDOW = re.compile(rf"(.*) \[({TIME})?:({TIME})?\]")  # of a log in its name (`Log.name`)
 
 
 def parameter_entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]:
@@ -100,6 +96,9 @@ def fitted_before(model: Model, log: str) -> tuple[str, ...]:
 
 def _window(log: str) -> tuple[str, tuple[float, float]]:
     """File name and time window [s] of a log's name, such as "run.csv [2:10]"."""
-    found = WINDOW.fullmatch(log)
-    name, start, stop = found.groups() if found else (log, None, None)
-    return Path(name).name, (float(start or "-inf"), float(stop or "inf"))
+    found = PART.fullmatch(log)
+    try:
+        name, start, stop = (own.strip() for own in found.groups()) if found else (log, "", "")
+        return Path(name).name, (float(start or "-inf"), float(stop or "inf"))
+    except ValueError:  # not a window: a file may have any name
+        return Path(log).name, (-float("inf"), float("inf"))

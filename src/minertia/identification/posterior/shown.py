@@ -209,7 +209,8 @@ class HeldOut:
         Those of a joint that stands, here or in all fitted logs, tell nothing of how logs of motion differ.
         """
         own, others = (np.mean(deviation**2 + np.atleast_2d(v), axis=0) for v in (self.by_all, self.by_others))
-        size = np.sqrt(np.mean(self.scores(deviation) ** 2, axis=0))
+        scores = self.scores(deviation)
+        size = np.sqrt(np.sum(scores**2, axis=0) / max(len(scores), 1))
         return np.asarray((others <= UNDETERMINED**2 * own) & (deviation > STILL * deviation.max()) & (size > STANDS))
 
     def scores(self, deviation: Array, *, touching: bool | None = None) -> Array:
