@@ -66,6 +66,15 @@ def test_a_delay_is_found_and_predictions_are_as_good_as_with_the_true_one(late:
     assert none.campaign.map.drive.delay == 0.0 and unseen_part(none, solve(none)) > 1.2 * left
 
 
+def test_a_delay_of_which_the_fit_makes_up_for_a_part_is_found_whole() -> None:
+    """The part differs between joints, here of a slide and five hinges; with it predictions hardly gain."""
+    full = read_robot("stanford")
+    arm = replace(full, links=read_robot("puma560_physical").links, effects=({"FV": 2.0, "FC": 1.0},) * full.n_joints)
+    logs = [log(0.008, draw, noise=0.05, arm=arm) for draw in (0, 1)]
+    found = build_problem(Campaign(arm, logs, **STATED)).campaign.map.drive.delay
+    assert found == pytest.approx(0.008, abs=1e-3)
+
+
 def test_efforts_that_are_not_late_are_not_shifted() -> None:
     for draw in range(6):
         problem = build_problem(Campaign(robot(), log(0.0, draw, noise=0.1), **STATED))

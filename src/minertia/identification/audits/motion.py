@@ -12,6 +12,7 @@ from minertia.dynamics.model import torque_regressor
 from minertia.identification.audits.findings import Finding
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import STILL_AT_LEAST, moving_range, repaired
+from minertia.identification.problem.solve import normal_products, normal_solution
 from minertia.identification.signals.filtering import low_pass
 from minertia.identification.signals.spectrum import chosen_cutoff
 from minertia.io.arrays import Array
@@ -219,29 +220,13 @@ def _predicts_better(Y: Array, tau: Array, rows: NDArray[np.int64], shift: int) 
     size = np.maximum(np.std(tau[rows], axis=0), 1e-300)
     sides, columns = np.stack([tau[rows], tau[rows + shift]], axis=2) / size[:, None], Y / size[:, None]
     folds = np.array_split(np.arange(len(rows)), FOLDS)
-    products = [_products(columns[fold], sides[fold]) for fold in folds]
+    products = [normal_products(columns[fold], sides[fold]) for fold in folds]
     whole, left = np.sum(products, axis=0), []
     for fold, own in zip(folds, products, strict=True):
-        x = _solved(whole - own)
+        x = normal_solution(whole - own, HARDLY)
         left.append(np.sum(((sides[fold] - columns[fold] @ x) * size[:, None]) ** 2, axis=(0, 1)))
     before, after = np.array(left).T
     return bool(after.sum() < BETTER**2 * before.sum() and np.sum(after < before) >= FOLDS - 1)
-
-
-def _products(columns: Array, sides: Array) -> Array:
-    """Normal equations [A'A, A'b] of rows (samples, joints, columns) and right sides (samples, joints, sides)."""
-    A = columns.reshape(-1, columns.shape[2])
-    return np.asarray(A.T @ np.concatenate([A, sides.reshape(len(A), -1)], axis=1))
-
-
-def _solved(products: Array) -> Array:
-    """Least-squares solution of normal equations, without directions that the scaled columns hardly show."""
-    count = len(products)
-    scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
-    squares, V = np.linalg.eigh(products[:, :count] / np.outer(scale, scale))
-    shown = squares > HARDLY**2 * squares.max(initial=0.0)
-    squares, V = squares[shown], V[:, shown]
-    return np.asarray(V @ (V.T @ (products[:, count:] / scale[:, None]) / squares[:, None]) / scale[:, None])
 
 
 def _basis(Y: Array) -> Array:

@@ -164,7 +164,7 @@ def _built(ready: PreparedCampaign, tell: Tell) -> EffortRows:
 def _without_delay(found: EffortRows, effects: Any, tell: Tell) -> EffortRows:
     """Problem whose efforts are read earlier by the delay that the residuals of a fit show; effects: as stated.
 
-    A long delay shows too small, as the fit makes up for part of it: what is left is corrected, too.
+    It is found as if efforts changed linearly with it, and effects are chosen anew: what is left is corrected, too.
     """
     filters, first, late = found.tried[: len(found.tried) - _count(found.ladder)], found, None
     for _ in range(PASSES):

@@ -234,3 +234,22 @@ def _without(observation: Observation, keep: list[int]) -> Observation:
         return every(full)
 
     return replace(part, model=smaller, rest=rest, keep=tuple(range(len(keep))), shift=np.zeros(len(keep)))
+
+
+def normal_products(columns: Array, sides: Array) -> Array:
+    """Normal equations [A'A, A'b] of rows (samples, joints, columns) and right sides (samples, joints, ...)."""
+    A = columns.reshape(-1, columns.shape[2])
+    return np.asarray(A.T @ np.concatenate([A, sides.reshape(len(A), -1)], axis=1))
+
+
+def normal_solution(products: Array, hardly: float) -> Array:
+    """Least-squares solution (columns, sides) of normal equations, without directions that the rows hardly show.
+
+    hardly: singular value of the columns, scaled to length 1, over the largest one below which a direction is left out.
+    """
+    count = len(products)
+    scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
+    squares, V = np.linalg.eigh(products[:, :count] / np.outer(scale, scale))
+    shown = squares > hardly**2 * squares.max(initial=0.0)
+    squares, V = squares[shown], V[:, shown]
+    return np.asarray(V @ (V.T @ (products[:, count:] / scale[:, None]) / squares[:, None]) / scale[:, None])
