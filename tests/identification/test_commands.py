@@ -244,6 +244,20 @@ def test_a_value_that_cannot_be_negative_has_no_interval_below_zero() -> None:
     assert any(p.interval[0] == 0.0 < p.value + p.deviation for p in found.parameters)
 
 
+@pytest.mark.parametrize("ripple", [0.0, 1e-12])
+def test_a_joint_that_stands_where_it_was_told_has_no_rows_in_the_law(ripple: float) -> None:
+    """Its servo has no error to act on: divided by it, or by rounding errors, its rows would be all that counts."""
+    known = Campaign(ARM.with_parameters(BODIES), command=Command(**GAINS, delay=0.0075))
+    log, campaign, still = recorded(known), replace(known, command=Command()), np.full(700, 0.3)
+    q = np.stack([log.q[:, 0], still + ripple * np.random.default_rng(0).normal(size=700)], axis=1)
+    u = np.stack([log.channels["command"][:, 0], still], axis=1)
+    model = loop_model(campaign, 0.005)
+    found = law_fit(model, [made_log(campaign, "log", replace(log, q=q, channels={"command": u}))])
+    assert found is not None  # and numpy has warned of nothing
+    values = dict(zip(model.names, found, strict=True))
+    assert values["KP1"] > 0 and all(value == 0 for name, value in values.items() if name.endswith("2"))
+
+
 def test_a_constant_command_shows_no_delay() -> None:
     robot = ARM.with_parameters(BODIES)
     campaign = Campaign(robot, command=Command(**GAINS), effects=("coulomb",), fix={"FC1": 2.0, "FC2": 1.0})
