@@ -18,7 +18,7 @@ from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
-from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
+from minertia.identification.closed_loop.judge import FILE, FRICTION, evidence_beside, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
@@ -28,6 +28,7 @@ from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.recording import Recording
 from minertia.io.errors import MinertiaError
+from minertia.robot.check import check_robot
 from tests.shared import SHARED, needs_shared
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))  # in a vertical plane
@@ -256,6 +257,15 @@ def test_a_joint_that_stands_where_it_was_told_has_no_rows_in_the_law(ripple: fl
     assert found is not None  # and numpy has warned of nothing
     values = dict(zip(model.names, found, strict=True))
     assert values["KP1"] > 0 and all(value == 0 for name, value in values.items() if name.endswith("2"))
+
+
+def test_what_check_says_of_links_is_a_reason_of_the_verdict_on_commands() -> None:
+    far = {**BODIES, "MX2": 100.0, "YY2": 10000.28, "ZZ2": 10000.3}
+    campaign = Campaign(ARM.with_parameters(far), command=Command(**GAINS, delay=0.0075), effects=("coulomb",))
+    told = {f"{note.where}: {note.text}" for note in check_robot(campaign.robot)}
+    log = made_log(campaign, "log", recorded(replace(campaign, robot=ARM.with_parameters(BODIES), effects=None)))
+    fit = output_error(loop_model(campaign, 0.005), [log], steps=[5], iterate=False)
+    assert told and told <= set(evidence_beside(fit, [log], [], None, {}).remarks)
 
 
 def test_a_constant_command_shows_no_delay() -> None:
