@@ -15,7 +15,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.build import loop_model
-from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.fit import output_error, probed
 from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
 from minertia.identification.closed_loop.judge import FILE, FRICTION, evidence_beside, ratios
@@ -257,6 +257,16 @@ def test_a_joint_that_stands_where_it_was_told_has_no_rows_in_the_law(ripple: fl
     assert found is not None  # and numpy has warned of nothing
     values = dict(zip(model.names, found, strict=True))
     assert values["KP1"] > 0 and all(value == 0 for name, value in values.items() if name.endswith("2"))
+
+
+def test_a_first_step_removes_nothing_of_a_joint_whose_rows_are_left_out() -> None:
+    campaign = Campaign(ARM.with_parameters(BODIES), command=Command(**GAINS, delay=0.0075))
+    log = made_log(campaign, "log", recorded(campaign))
+    log = replace(log, pushed=np.stack([np.zeros(len(log.q), bool), np.ones(len(log.q), bool)], axis=1))
+    model = loop_model(campaign, 0.005)
+    found = probed(model, [log], 1.1 * theta_of(model), [5])
+    assert found is not None  # and numpy has warned of nothing
+    assert found[2][1] == 0.0 < found[2][0] and np.isfinite(found[1][model.names.index("FV1")])
 
 
 def test_what_check_says_of_links_is_a_reason_of_the_verdict_on_commands() -> None:
