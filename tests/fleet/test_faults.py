@@ -203,6 +203,28 @@ def test_an_interrupted_run_goes_on(folder, good, tmp_path, monkeypatch) -> None
     assert len(read) == 1  # the other one is there, though the interrupted run did not come to enter it
 
 
+def test_a_record_that_no_run_listed_is_replaced_when_its_log_has_grown(folder, tmp_path) -> None:
+    """A worker that outlives its run writes such a record; beside that of the longer log, both would be ignored."""
+    log, rows = tmp_path / "robot=A1" / "run.csv", log_columns(folder, 5, START + 5 * DAY)
+    write_log(log, {name: column[:500] for name, column in rows.items()})
+    fleet, _ = added(folder, tmp_path / "store", log)
+    fleet.store.write_index([])
+    write_log(log, rows)
+    assert not fleet.add(log, workers=0).faults
+    (tmp_path / "store" / "index.parquet").unlink()  # made again from the records
+    assert len(contents(fleet)) == 1 and not fleet.check().faults
+
+
+def test_any_run_lists_the_records_that_no_run_listed(folder, good, tmp_path) -> None:
+    fleet, _ = added(folder, tmp_path / "store")
+    fleet.store.write_index(fleet.store.index()[:1])
+    assert len(fleet.check().faults) == len(good) - 1
+    assert not fleet.add(
+        write_log(tmp_path / "robot=A1" / "x.csv", log_columns(folder, 5, START + 5 * DAY)), workers=0
+    ).faults
+    assert not fleet.check().faults and len(fleet.store.index()) == len(good) + 1
+
+
 def test_a_log_that_ends_its_process_is_named(folder, good, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(add, "work", killers.work)
     bad = write_log(tmp_path / "robot=A1" / "killer.csv", log_columns(folder, 5, START + 5 * DAY))

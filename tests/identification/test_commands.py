@@ -15,10 +15,10 @@ from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.build import loop_model
-from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.fit import output_error, probed
 from minertia.identification.closed_loop.groups import tied_groups
 from minertia.identification.closed_loop.hidden import hidden_directions
-from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
+from minertia.identification.closed_loop.judge import FILE, FRICTION, evidence_beside, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
@@ -28,6 +28,7 @@ from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.recording import Recording
 from minertia.io.errors import MinertiaError
+from minertia.robot.check import check_robot
 from tests.shared import SHARED, needs_shared
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))  # in a vertical plane
@@ -242,6 +243,39 @@ def test_a_value_that_cannot_be_negative_has_no_interval_below_zero() -> None:
         assert p.name.startswith("OFF") or p.interval[0] >= 0.0
         assert p.interval[1] - p.value == pytest.approx(1.96 * p.deviation, rel=1e-3)
     assert any(p.interval[0] == 0.0 < p.value + p.deviation for p in found.parameters)
+
+
+@pytest.mark.parametrize("ripple", [0.0, 1e-12])
+def test_a_joint_that_stands_where_it_was_told_has_no_rows_in_the_law(ripple: float) -> None:
+    """Its servo has no error to act on: divided by it, or by rounding errors, its rows would be all that counts."""
+    known = Campaign(ARM.with_parameters(BODIES), command=Command(**GAINS, delay=0.0075))
+    log, campaign, still = recorded(known), replace(known, command=Command()), np.full(700, 0.3)
+    q = np.stack([log.q[:, 0], still + ripple * np.random.default_rng(0).normal(size=700)], axis=1)
+    u = np.stack([log.channels["command"][:, 0], still], axis=1)
+    model = loop_model(campaign, 0.005)
+    found = law_fit(model, [made_log(campaign, "log", replace(log, q=q, channels={"command": u}))])
+    assert found is not None  # and numpy has warned of nothing
+    values = dict(zip(model.names, found, strict=True))
+    assert values["KP1"] > 0 and all(value == 0 for name, value in values.items() if name.endswith("2"))
+
+
+def test_a_first_step_removes_nothing_of_a_joint_whose_rows_are_left_out() -> None:
+    campaign = Campaign(ARM.with_parameters(BODIES), command=Command(**GAINS, delay=0.0075))
+    log = made_log(campaign, "log", recorded(campaign))
+    log = replace(log, pushed=np.stack([np.zeros(len(log.q), bool), np.ones(len(log.q), bool)], axis=1))
+    model = loop_model(campaign, 0.005)
+    found = probed(model, [log], 1.1 * theta_of(model), [5])
+    assert found is not None  # and numpy has warned of nothing
+    assert found[2][1] == 0.0 < found[2][0] and np.isfinite(found[1][model.names.index("FV1")])
+
+
+def test_what_check_says_of_links_is_a_reason_of_the_verdict_on_commands() -> None:
+    far = {**BODIES, "MX2": 100.0, "YY2": 10000.28, "ZZ2": 10000.3}
+    campaign = Campaign(ARM.with_parameters(far), command=Command(**GAINS, delay=0.0075), effects=("coulomb",))
+    told = {f"{note.where}: {note.text}" for note in check_robot(campaign.robot)}
+    log = made_log(campaign, "log", recorded(replace(campaign, robot=ARM.with_parameters(BODIES), effects=None)))
+    fit = output_error(loop_model(campaign, 0.005), [log], steps=[5], iterate=False)
+    assert told and told <= set(evidence_beside(fit, [log], [], None, {}).remarks)
 
 
 def test_a_constant_command_shows_no_delay() -> None:

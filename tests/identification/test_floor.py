@@ -84,6 +84,26 @@ def test_a_floor_that_is_not_told_is_found_where_there_is_one(height: float, tou
         assert found.beta[found.names.index("floor_height")] == pytest.approx(height, abs=5e-3)
 
 
+@pytest.mark.parametrize("seed", [2, 5])
+def test_a_short_log_shows_no_floor(seed: int) -> None:
+    """The first fit ends in a worse minimum: any further unknown leads out of it, and so do the others alone."""
+    whole = recorded(seed, floor_height=-5.0)
+    own = slice(round(0.6 * RATE))
+    log = Recording(t=whole.t[own], q=whole.q[own], channels={"command": whole.channels["command"][own]})
+    campaign = replace(CAMPAIGN, floor=Floor(), train=(log,))
+    logs = [loop_log(campaign, one) for one in campaign.train]
+    made = search.chosen(campaign, loop_model(campaign, 1 / RATE), logs, lambda step: None)
+    assert not made.campaign.floor.touches and not made.notes
+    assert {one.option: one.is_selected for one in made.tried}["tip"] is False
+
+
+def test_logs_in_which_nothing_moves_are_refused() -> None:
+    still = np.ones((200, 2))
+    log = Recording(t=np.arange(200) / RATE, q=still, channels={"command": still})
+    with pytest.raises(MinertiaError, match="no joint moves in these logs"):
+        minertia.build_problem(replace(CAMPAIGN, floor=Floor(), train=(log,)))
+
+
 def test_a_floor_that_is_touched_late_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The choices are made on a part of the log: that in which the tip comes down, not its first rows."""
     campaign = replace(CAMPAIGN, floor=Floor(), train=(recorded(0, raised=4.0),))

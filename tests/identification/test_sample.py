@@ -18,7 +18,7 @@ from minertia.identification.posterior.density import Density, maximum
 from minertia.identification.posterior.draw import draw
 from minertia.identification.posterior.mixing import effective_size, split_rhat
 from minertia.identification.posterior.prior import FILE, Posterior
-from minertia.identification.posterior.shown import LEVELS, ResidualNoise, residual_noise
+from minertia.identification.posterior.shown import LEVELS, ResidualNoise, Shown, residual_noise
 from minertia.identification.posterior.space import robot_space
 from minertia.identification.samples import Samples, is_samples_file, read_samples
 from minertia.identification.sampling import _prior_share, sample_model
@@ -316,6 +316,35 @@ def test_damaged_files_of_samples_are_refused_in_a_sentence(tmp_path, damage):
     with pytest.raises(InputError, match="not a complete file of samples; write it again with `minertia sample`"):
         read_samples(tmp_path)
     assert is_samples_file(file)
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("shown", "rows", [["x"]]),
+        ("shown", "values", [float("nan")] * 99),
+        ("shown", "covariance", "DELETED"),
+        ("residual", "quantiles", "x"),
+    ],
+)
+def test_a_model_with_a_damaged_posterior_is_refused_in_a_sentence(part, key, value):
+    model = case().result.model()
+    table = {**model.evidence["posterior"][part], key: value}
+    if value == "DELETED":
+        del table[key]
+    posterior = {**model.evidence["posterior"], part: table}
+    with pytest.raises(InputError, match=rf"the table evidence\.posterior\.{part} of its file is invalid .*; identify"):
+        sample_model(replace(model, evidence={**model.evidence, "posterior": posterior}), SampleOptions(n=2))
+
+
+@pytest.mark.parametrize("place", ["rows", "values", "covariance"])
+def test_numbers_of_a_posterior_that_overflow_are_refused(place):
+    table = dict(case().result.model().evidence["posterior"]["shown"])
+    table[place] = (
+        [1e300, *table[place][1:]] if place == "values" else [[1e300, *table[place][0][1:]], *table[place][1:]]
+    )
+    with pytest.raises(ValueError, match="not finite or too large"):
+        Shown.from_dict(table)
 
 
 def test_a_seed_draws_the_same_robots():

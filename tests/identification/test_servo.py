@@ -32,7 +32,7 @@ from minertia.identification.sampling import sample_model
 from minertia.identification.servo import load_factor
 from minertia.identification.servo_options import ServoOptions
 from minertia.identification.servo_runs import load_of, read_runs
-from minertia.io.errors import InputError, RecordingError
+from minertia.io.errors import DescriptionError, InputError, RecordingError
 from minertia.report.identification_tables import parameter_table
 from minertia.simulation.commanded_plant import validate_in_mujoco
 from minertia.simulation.sample_files import write_samples
@@ -291,6 +291,8 @@ def test_a_servo_becomes_a_model_that_predicts_unseen_runs(tmp_path: Path, capsy
     assert "values of the friction model m1" in (out / "servo.mjcf").read_text(encoding="utf-8")
     assert found["verdict"]["grade"] == "good" and found["model"] == "m3"
     assert {"model.toml", "result.json", "bam.json", "servo.mjcf"} <= {file.name for file in out.iterdir()}
+    with pytest.raises(DescriptionError, match=r"servo\.mjcf: .* not an .*; give '.*model\.toml', which is next to it"):
+        minertia.validate(out / "servo.mjcf", unseen)
     (left,) = minertia.validate(out / "model.toml", unseen)
     assert left.rmse < 1.25 * np.hypot(NOISE, COUNT / np.sqrt(12))
     (alone,) = unseen.glob("sines*")
@@ -309,7 +311,7 @@ def test_a_servo_becomes_a_model_that_predicts_unseen_runs(tmp_path: Path, capsy
 
 
 def test_an_index_is_read_with_its_loads(tmp_path: Path) -> None:
-    (tmp_path / "index.csv").write_text("file,mass,length,kp,motion\na.csv,0.5,0.1,8,steps\n", encoding="utf-8")
+    (tmp_path / "index.csv").write_text("file,mass,length,kp,motion\na.csv,0.5,0.1,8,steps\n", encoding="utf-8-sig")
     (run,) = read_runs(tmp_path)
     assert (run.inertia, run.moment, run.register) == pytest.approx((0.005, 0.4905, 8.0))
     load = load_of(0.02, 1.2, 0.5)
@@ -329,6 +331,7 @@ def test_an_index_is_read_with_its_loads(tmp_path: Path) -> None:
         ("file,mass,length,kp\na.csv,0.5,0.1,", "row 2: this run has no kp; give it"),
         ("file,mass,length,kp\na.csv,0.5,inf,8", "row 2: inertia must be .* not inf; it is computed from mass"),
         ("file,mass,length,kp\na.csv,0.5,0.1,-8", "row 2: kp must be finite and above 0, not -8$"),
+        ("file,mass,length,kp\na.csv,0,5,0.1,8", "row 2: this run has more cells than the header"),  # decimal comma
     ],
 )
 def test_an_index_says_which_column_is_wrong(tmp_path: Path, text: str, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.identify import Identification, identify
 from minertia.identification.signals.options import Filter
+from minertia.robot.check import check_robot
+from tests.arm import recorded_arm
 from tests.identification.otherwise import OTHER_FAULTS, other_right, other_robots, other_wrong
 from tests.identification.simulated import (
     FAULTS,
@@ -126,6 +129,15 @@ def test_masses_that_are_missing_leave_checks_unjudged():
     judged = found(replace(wrong, campaign=replace(wrong.campaign, robot=bare)))
     assert not judged.verdict.is_good and any("exchanged" in cause for cause in causes(judged))
     assert judged.verdict.suspicions[0].before.masses is None
+
+
+def test_what_check_says_of_links_is_a_reason_of_the_verdict(tmp_path: Path):
+    folder = recorded_arm(tmp_path)
+    text = (folder / "arm.urdf").read_text("utf-8")
+    (folder / "arm.urdf").write_text(text.replace("0.1 0 0", "100 0 0"), encoding="utf-8")  # millimetres
+    (told,) = (f"{note.where}: {note.text}" for note in check_robot(folder / "arm.urdf"))
+    assert "100 m from its joint" in told
+    assert told in identify(folder / "arm.urdf", folder / "a.csv").verdict.reasons
 
 
 def test_a_suspicion_says_what_to_change_with_figures():

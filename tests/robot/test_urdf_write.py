@@ -345,3 +345,10 @@ def test_pinocchio_finds_the_same_torques_in_a_new_file(path: Path | None, tmp_p
         torques.append([tau[j.idx_v] for j in where.values()])
     # a wrist joint's torque is a difference of terms as large as those of the whole arm
     assert torques[0] == pytest.approx(torques[1], abs=1e-12 * max(1.0, np.abs(torques[1]).max()), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous"])
+def test_a_joint_that_changes_its_type_is_noted(kind: str, tmp_path: Path) -> None:
+    robot = parse(urdf(link("b"), link("a"), joint("j", "b", "a", kind)))
+    notes = [note.text for note in write_urdf(robot, tmp_path / "out.urdf") if "written as continuous" in note.text]
+    assert 'type="continuous"' in (tmp_path / "out.urdf").read_text("utf-8") and len(notes) == (kind == "revolute")

@@ -374,6 +374,15 @@ def test_names_that_no_prim_has_are_no_difference(run, tmp_path: Path) -> None:
     assert read_robot(tmp_path / "arm.usda").coordinate_names == named.coordinate_names
 
 
+def test_control_characters_of_names_are_read_back(run, tmp_path: Path) -> None:
+    """A joint of another name in the file would be another joint: its efforts could not be compared."""
+    arm = read_robot("puma560_physical")
+    named = replace(arm, joints=tuple(replace(j, name=f'{k}\n"\\n\t\x7f') for k, j in enumerate(arm.joints)))
+    write_robot(named, tmp_path / "arm.usda")
+    assert "\x7f" not in (tmp_path / "arm.usda").read_text("utf-8")
+    assert read_robot(tmp_path / "arm.usda").coordinate_names == named.coordinate_names
+
+
 def test_text_is_written_without_the_extra(tmp_path: Path, monkeypatch) -> None:
     def missing(package: str, extra: str) -> None:
         raise MissingExtra("pxr", extra)

@@ -118,6 +118,15 @@ def test_mjx_arrays_have_what_mujoco_derives_from_them(robots):
     assert np.ptp(arrays["dof_invweight0"], axis=0).max() > 1e-6
 
 
+def test_a_joint_name_that_mjcf_cannot_hold_is_refused(tmp_path):
+    found = samples()
+    model = found.model
+    joints = [replace(joint, name=f"a\n{k}") for k, joint in enumerate(model.robot.joints)]
+    linear = replace(model.linear, robot=replace(model.robot, joints=tuple(joints)))
+    with pytest.raises(InputError, match=r"MJCF cannot hold the joint name 'a\\n0'; rename the joint"):
+        mjx_arrays(replace(found, model=replace(model, linear=linear)))
+
+
 def test_mjx_has_dry_friction_where_only_the_best_robot_has_none():
     """MJX leaves out the friction of joints that have none in the file."""
     mujoco = pytest.importorskip("mujoco")

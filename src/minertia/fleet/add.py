@@ -23,7 +23,7 @@ from minertia.fleet.places import place
 from minertia.fleet.record import day_of, record_of
 from minertia.fleet.robot_type import RobotType
 from minertia.fleet.sources import LogContent, LogSource, opened
-from minertia.fleet.store import EVIDENCE, EvidenceStore, day_name
+from minertia.fleet.store import EVIDENCE, EvidenceStore
 from minertia.identification.campaigns.sensed import sensed_blocks
 from minertia.identification.logs.columns import MARKS
 from minertia.identification.logs.options import ColumnMap
@@ -169,10 +169,6 @@ def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: Eviden
         _refuse_other_year(day, task.day)
         if task.since is not None and day < task.since:
             return AddedLog(url, robot, EARLY, content.digest)
-        there = store.row(day_name(robot, day, content.digest, key))
-        if there is not None:  # of a run that was interrupted before its index was written
-            row = replace(there, source=url, stamp=task.log.stamp)
-            return AddedLog(url, robot, NEW, content.digest, row, content.starts)
 
         def blocks() -> Iterator[Recording]:
             found = iter_blocks(content.path, type.robot, columns, rows=BLOCK)
@@ -246,8 +242,11 @@ class _Ledger:
     unsaved: str = ""
 
     def __post_init__(self) -> None:
-        for row in self.store.index():
+        listed = self.store.index()
+        found = self.store.unlisted(listed)  # workers may outlive the run that would have listed their records
+        for row in (*listed, *found):
             self.rows.setdefault(row.identity, {})[row.source] = row
+        self.fresh.update((row.identity, row.source) for row in found)
 
     def all(self) -> list[IndexRow]:
         """All rows."""
@@ -300,7 +299,7 @@ class _Ledger:
         try:
             self.store.require()
             merged = {(row.identity, row.source): row for row in self.store.index()}
-            merged |= {key: self.rows[key[0]][key[1]] for key in self.fresh if key[0] in self.rows}
+            merged |= {key: self.rows[key[0]][key[1]] for key in self.fresh if key[1] in self.rows.get(key[0], ())}
             placed = {identity for identity, source in merged if source}
             self.store.write_index(
                 row

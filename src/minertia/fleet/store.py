@@ -212,6 +212,13 @@ class EvidenceStore:
         except Exception:  # whatever a broken file makes Arrow raise
             return self.rebuilt_index()
 
+    def unlisted(self, rows: Sequence[IndexRow]) -> list[IndexRow]:
+        """Rows of readable day files whose records are not among `rows`, those of the index."""
+        listed = {day_name(row.robot, row.day, row.content, row.key): row.identity for row in rows}
+        found = (self.row(name) for name in self.place.names(EVIDENCE) if name not in listed)
+        known = set(listed.values())
+        return [row for row in found if row is not None and row.identity not in known]
+
     def write_index(self, rows: Iterable[IndexRow]) -> None:
         """Replace the index; its records must exist already."""
         with _sentences(self.place.url):

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from minertia.fleet.index import IndexRow, LogFault, conflicts
-from minertia.fleet.store import EVIDENCE, INDEX, EvidenceStore, Tell, day_name
+from minertia.fleet.store import EVIDENCE, EvidenceStore, Tell, day_name
 from minertia.io.errors import MinertiaError
 
 
@@ -55,7 +55,7 @@ def _lost(index: Iterable[IndexRow], known: set[tuple[str, str, str]]) -> list[L
 
 def _unlisted(rows: Iterable[IndexRow], listed: set[tuple[str, str, str]]) -> list[LogFault]:
     return [
-        LogFault(row.record, row.robot, f"the index does not list it; delete {INDEX}, and it is created again")
+        LogFault(row.record, row.robot, "the index does not list it; run 'minertia fleet add' again, which lists it")
         for row in rows
         if row.identity not in listed
     ]

@@ -66,8 +66,9 @@ def parse_model(text: str, path: str | Path) -> Model:
         document = toml_document(text)
     except DocumentError as err:
         if Path(path).suffix.lower() != ".toml":
-            message = f"this is not an {KIND}; `minertia identify ... --out DIR` writes one"
-            raise DescriptionError(message, file=path) from None
+            beside, text = Path(path).with_name("model.toml"), "`minertia identify ... --out DIR` writes one"
+            text = f"give '{beside}', which is next to it" if is_file(beside) else text
+            raise DescriptionError(f"this is not an {KIND}; {text}", file=path) from None
         raise DescriptionError(str(err), file=path, line=err.line) from None
     if document.get("kind") != KIND:
         raise DescriptionError(f"this is not an {KIND}; it must contain kind = '{KIND}'", file=path)

@@ -18,7 +18,7 @@ from minertia.algebra.vec3 import invert
 from minertia.identification.campaigns.options import servo_factors
 from minertia.identification.model import IdentifiedModel, model_text, term_table, with_efforts
 from minertia.identification.model_file import parse_model
-from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise
+from minertia.identification.posterior.shown import ResidualNoise, posterior_part
 from minertia.io.arrays import Array
 from minertia.io.documents import json_document
 from minertia.io.errors import InputError
@@ -297,8 +297,7 @@ def _samples_of(found: Mapping[str, Any], file: Path) -> Samples:
 
 def noise_of(model: IdentifiedModel) -> ResidualNoise | None:
     """Residual statistics of a model's predictions; None if the model does not contain them."""
-    table = model.evidence.get(POSTERIOR, {})
-    return ResidualNoise.from_dict(table["residual"]) if "residual" in table else None
+    return posterior_part(model.evidence, "residual", ResidualNoise)
 
 
 def _at(stem: str, joint: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from minertia.identification.model_file import read_model
 from minertia.identification.posterior.draw import draw
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.posterior.prior import Posterior, posterior_of
-from minertia.identification.posterior.shown import POSTERIOR, Shown
+from minertia.identification.posterior.shown import Shown, posterior_part
 from minertia.identification.samples import Samples, noise_of
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
@@ -64,9 +64,9 @@ def _refuse(model: IdentifiedModel) -> None:
 
 def shown_by(model: IdentifiedModel) -> Shown:
     """Identifiable combinations of a model's unknowns, with estimates and covariance from its logs."""
-    table = model.evidence.get(POSTERIOR, {})
-    if "shown" in table:
-        return Shown.from_dict(table["shown"])
+    known = posterior_part(model.evidence, "shown", Shown)
+    if known is not None:
+        return known
     if LOOPS in model.evidence:
         raise InputError("this model does not record the covariance of its servo parameters; identify it again")
     if not np.all(np.diag(model.covariance) > 0):

@@ -55,7 +55,7 @@ def read_runs(folder: str | Path) -> list[Run]:
     if not path.exists():
         raise InputError(f"'{folder}' has no {INDEX}; write one with a row per log and the columns {COLUMNS}")
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as err:
         raise InputError(f"'{path}' cannot be read: {err}") from None
@@ -85,6 +85,8 @@ def _run(path: Path, number: int, row: Mapping[str, str | None]) -> Run:
         except ValueError:
             raise RecordingError(f"'{text}' is not a number", file=path, row=number, column=name) from None
 
+    if None in row:  # what csv has for cells beyond the header
+        raise RecordingError("this run has more cells than the header; give one for each column", file=path, row=number)
     file, register, volts = row.get("file"), value(*REGISTER), value("volts", "vin")
     mass, length = value("mass"), value("length")
     inertia, moment = value("inertia"), value("gravity_moment")

@@ -24,18 +24,23 @@ SMALLEST_REACH = 0.5  # m: one joint alone has no reach to compare with
 def check_robot(robot: RobotLike) -> tuple[Note, ...]:
     """Notes of the reader and all current findings on the robot, without duplicates."""
     robot = as_robot(robot)
-    noted = {note.where for note in robot.notes if note.code == IMPOSSIBLE}
     found = [
         *(note for note in robot.notes if note.code != MASSLESS),  # masses may have been given since
         *missing_masses(robot),
-        *(note for note in _impossible_links(robot) if note.where not in noted),
-        *_implausible_links(robot),
+        *doubtful_bodies(robot),
         *_odd_limits(robot),
         *_negative_effects(robot),
         *_dependent_joints(robot),
         *_loops(robot),
     ]
     return tuple(dict.fromkeys(found))
+
+
+def doubtful_bodies(robot: Robot) -> tuple[Note, ...]:
+    """Notes on links with physically inconsistent or implausible inertial parameters."""
+    noted = [note for note in robot.notes if note.code == IMPOSSIBLE]
+    found = [note for note in _impossible_links(robot) if note.where not in {own.where for own in noted}]
+    return (*noted, *found, *_implausible_links(robot))
 
 
 def reach(robot: Robot) -> float:

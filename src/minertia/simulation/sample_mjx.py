@@ -22,6 +22,7 @@ from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.samples import Samples, centred, npz_bytes
 from minertia.io.arrays import Array
+from minertia.io.errors import InputError
 from minertia.io.files import write_file
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.formats.mjcf.values import AT_MOTOR, FAR
@@ -94,6 +95,10 @@ class _Fields:
         self.loop = samples.model.evidence.get(LOOP, {})
         self.elastic = self.loop.get("elastic", {}).get("joints", ())
         self.arrays: dict[str, Array] = {}
+        held_names = {compiled.joint(k).name for k in range(compiled.njnt)}
+        lost = next((joint.name for joint in self.robot.joints if joint.name not in held_names), None)
+        if lost is not None:
+            raise InputError(f"MJCF cannot hold the joint name {lost!r}; rename the joint, or omit --export mjx")
         for name in (*BODY_FIELDS, *DOF_FIELDS):
             self[name]
 

@@ -655,8 +655,9 @@ def probed(
             for part in point.slopes[k]:
                 told = part.values @ (step - point.theta)[fit._places(k, part)]
                 after[part.outputs] += np.sum((e[:, part.outputs] - told) ** 2, axis=0)
-        left = np.sqrt(np.mean(after / before))  # deviations are those of what the step leaves
-        return step, left * fit._inflation(point) * deviation, 1 - after / before
+        ratio = np.divide(after, before, out=np.ones_like(after), where=before > 0)  # joints that stand leave nothing
+        left = np.sqrt(np.mean(ratio))  # deviations are those of what the step leaves
+        return step, left * fit._inflation(point) * deviation, 1 - ratio
 
 
 def _not_narrower(widths: Spread) -> Spread:

@@ -25,6 +25,7 @@ from minertia.identification.evidence.measure import LAG
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, pooled, residuals_of_arrays
 from minertia.identification.problem.linear import link_number, symbol_of
+from minertia.robot.check import doubtful_bodies
 from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
@@ -128,7 +129,9 @@ def evidence_beside(
     """Evidence on a fit; left: residual of held-out data.  rivals: residuals of reference models on `unseen`."""
     model, theta, h = fit.model, fit.theta, finest_step(fit, logs)
     own = tuple(position_residuals(model, theta, log, h) for log in logs)
-    told = (scale(model), *_early(fit), *hidden_sentences(fit), *fit.notes, *contact_sentences(fit, logs, unseen, h))
+    bodies = [f"{note.where}: {note.text}" for note in doubtful_bodies(model.robot)]
+    pushed = contact_sentences(fit, logs, unseen, h)
+    told = (scale(model), *bodies, *_early(fit), *hidden_sentences(fit), *fit.notes, *pushed)
     return Evidence(
         training=pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)]),
         logs=own,

@@ -17,7 +17,7 @@ from scipy.optimize import lsq_linear
 
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program, torque_program
 from minertia.codegen.rollout.commands import HeldCommand, TargetCommand
-from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.logs import LEAST_TRAVEL, LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.problem.observation import LogTriangles, Observation, Rows
@@ -267,14 +267,15 @@ def _fit_at(model: ServoModel, made: Sequence[LawEquations], delay: float) -> tu
     try:
         if any(isinstance(v, str) for v in model.command.each("kp", model.robot.n)):
             # zero would explain the efforts of a joint whose gain is unknown, too: noise must not set its weight
-            R = part.triangle(
-                np.sqrt(np.mean(np.concatenate([log.lag[:, : model.robot.n] for log in logs]) ** 2, axis=0))
-            )
+            lag = np.sqrt(np.mean(np.concatenate([log.lag[:, : model.robot.n] for log in logs]) ** 2, axis=0))
+            R = part.triangle(np.where(lag > LEAST_TRAVEL, lag, np.inf))  # without lag, its servo shows nothing
         else:
             _, R, _ = weighted_solution(part)
     except np.linalg.LinAlgError:
         return None
-    x = lsq_linear(R[:-1, :-1], R[:-1, -1], (model.lower[keep], model.upper[keep])).x
+    x, shown = np.zeros(len(keep)), independent_columns(R[:-1, :-1])  # fewer where rows were left out
+    bounds = [own[keep][shown] for own in (model.lower, model.upper)]
+    x[shown] = lsq_linear(R[:-1, shown], R[:-1, -1], bounds).x
     theta = np.zeros(model.count)
     theta[keep] = x
     return theta, float(np.log(max(float(np.linalg.norm(R[:, :-1] @ x - R[:, -1])), 1e-300)))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
-from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_copies, refuse_twins
+from minertia.identification.campaigns.prepare import STANDSTILL, PreparedCampaign, Tell, refuse_copies, refuse_twins
 from minertia.identification.campaigns.recorded import recorded_log
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
@@ -42,7 +42,7 @@ from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.io.errors import expected
+from minertia.io.errors import MinertiaError, expected
 from minertia.io.notebook import clipped, plural
 from minertia.io.steps import within
 from minertia.robot.robot import Note
@@ -89,6 +89,8 @@ class CommandProblem(Problem):
         campaign = with_encoder(campaign, [log.beginning for log in read])
         logs = [commanded_log(campaign, log) for log in read]
         count = len(campaign.train)
+        if max(np.ptp(log.q, axis=0).max() for log in logs[:count]) <= STANDSTILL:
+            raise MinertiaError("no joint moves in these logs, so nothing is identifiable; record motion")
         campaign = with_supply(campaign, logs[:count])
         tell("deriving the servo model")
         servos = loop_model(campaign, min(log.period for log in logs[:count]))

@@ -10,6 +10,7 @@ start of the final fit.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -328,7 +329,10 @@ class _CommandSearch:
         except MinertiaError as err:
             self._refuse(choice, option, f"it cannot be simulated here: {err}")
             return
-        gain, change, penalty = _gain(self.found, other), likelier(other), self._penalty(model.count)
+        penalty = self._penalty(model.count)
+        if likelier(other) > penalty:
+            self._refit_from(model, other)
+        gain, change = _gain(self.found, other), _likelier(self.found, other)
         if change > penalty:
             self.campaign, self.model, self.found = campaign, model, other
             self.notes.append(note)
@@ -336,6 +340,16 @@ class _CommandSearch:
         else:
             reason = f"the logarithm of the likelihood changes by {change:+.3g}, Schwarz's penalty is {penalty:.3g}"
             self._refuse(choice, option, reason, gain)
+
+    def _refit_from(self, model: ServoModel, other: Reached) -> None:
+        """Better fit without more unknowns, from the values of a fit with them, if there is one.
+
+        Of short logs the search may end in a worse minimum, and further unknowns would only lead out of it.
+        """
+        own = dict(zip((*self.model.names, *model.names), (*self.found.theta, *other.theta), strict=True))
+        with contextlib.suppress(MinertiaError):  # the values without them may not be simulated
+            again = self._fitted(self.model, np.array([own[name] for name in self.model.names]))
+            self.found = max(self.found, again, key=partial(_likelier, self.found))
 
     def _shared(self, model: ServoModel, theta: Array) -> Iterator[Array]:
         """Initial values where Coulomb friction gives way to load-dependent friction, with the same friction in all.

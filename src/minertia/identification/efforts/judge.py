@@ -43,6 +43,7 @@ from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.path import with_path, without_order
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.signals.filtering import Motion
+from minertia.robot.check import doubtful_bodies
 from minertia.robot.parameters import BIAS_SYMBOLS
 
 Array = NDArray[np.float64]
@@ -387,8 +388,9 @@ def wrong_units(logs: Sequence[EffortLog]) -> str | None:
 
 
 def _remarks(problem: EffortRows, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
-    """Warnings on the validation logs."""
+    """Warnings on the validation logs and on the robot file."""
     told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
+    told += [f"{note.where}: {note.text}" for note in doubtful_bodies(problem.campaign.robot)]
     if problem.gains is not None:
         told.append(_gains_sentence(problem.gains))
     doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,12 @@ from scipy.special import ndtri
 
 from minertia.identification.posterior.between import new_log_quantiles
 from minertia.io.arrays import Array
+from minertia.io.errors import InputError
 
 POSTERIOR = "posterior"  # table of a model's evidence
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)  # of bands, at which the scatter of held-out residuals is kept
 ROUNDING = 1e-10  # of the eigenvalues of correlations
+LARGEST = 1e60  # number of a model file: squares of larger ones overflow
 STILL = 1e-6  # deviation of an output over the largest one, at most, of a joint that stands in all fitted logs
 STANDS = 0.01  # residuals over their expected deviation, at most, of a joint that stands in the held-out log
 QUIETEST = 1e-12  # deviation of an output over the largest one, at least
@@ -68,9 +70,12 @@ class Shown:
         lower = np.zeros((len(values), len(values)))
         for k, row in enumerate(table["covariance"]):
             lower[k, : k + 1] = row
+        rows = np.array(table["rows"], float).reshape(len(values), len(table["names"]))
+        if not all((np.abs(own) < LARGEST).all() for own in (rows, values, lower)) or np.any(np.diag(lower) < 0):
+            raise ValueError("a number is not finite or too large, or a variance is negative")
         return cls(
             tuple(table["names"]),
-            np.array(table["rows"], float).reshape(len(values), len(table["names"])),
+            rows,
             values,
             lower + np.tril(lower, -1).T,
             {name: float(value) for name, value in table["own"].items()},
@@ -155,6 +160,24 @@ class ResidualNoise:
         outputs, unknown = tuple(table["outputs"]), tuple(table.get("unknown", ()))
         touching = np.array(table["touching"], float) if "touching" in table else None
         return cls(outputs, deviation, correlation, quantiles, str(table["held_out"]), unknown, touching)
+
+
+P = TypeVar("P", Shown, ResidualNoise)
+
+
+def posterior_part(evidence: Mapping[str, Any], name: str, part: type[P]) -> P | None:
+    """Part of the posterior in a model's evidence; None without it, and an error if it is damaged."""
+    table = evidence.get(POSTERIOR, {})
+    if name not in table:
+        return None
+    try:
+        return part.from_dict(table[name])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as err:
+        why = str(err).splitlines()[0]
+        raise InputError(
+            f"the model is damaged: the table evidence.{POSTERIOR}.{name} of its file is invalid ({why}); "
+            "identify it again"
+        ) from None
 
 
 def value_variance(totals: Array, samples: int, covariance: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from minertia.algebra.vec3 import HERE, Mat, Pose, turn_y, turn_z
 from minertia.io.errors import MinertiaError
-from minertia.robot.formats.urdf.read import EFFECTS, UNLIMITED
+from minertia.robot.formats.urdf.read import EFFECTS, UNLIMITED, UNRANGED
 from minertia.robot.formats.writing import has_exact_angles
 from minertia.robot.formats.xml import Element, all_written, element_lines, new_element, written, xml_text
 from minertia.robot.inertia import Ten, from_com, to_com
@@ -37,6 +37,7 @@ class _NewFile:
         self.values = robot.symbol_values
         self.notes: list[Note] = []
         self.looped = loop_joints(robot)
+        self.unranged = {note.where for note in robot.notes if note.code == UNRANGED}
         root = next((n for n, f in robot.frames.items() if f.joint is None and f.pose == HERE), "base")
         links = [root, *(joint.link for joint in robot.joints)]
         self.extra = [name for name in robot.frames if name not in links]
@@ -84,6 +85,9 @@ class _NewFile:
                 own["closed"] = written(self.robot.seed[j])
             if own:
                 inside.append(new_element(tag, own))
+        if free and f"joint '{joint.name}'" in self.unranged:
+            text = "it is revolute without a range in the file that was read; it is written as continuous"
+            self.notes.append(Note("info", f"joint '{joint.name}'", text))
         kind = "continuous" if free else joint.kind
         element = self._joint(self.joints[j], kind, self._carrier(joint.parent), j + 1, inside)
         if j in self.looped and joint.follows is None or joint.is_passive:

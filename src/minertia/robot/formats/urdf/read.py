@@ -31,6 +31,7 @@ from minertia.robot.joint import Limits
 from minertia.robot.robot import Note, Robot
 
 NEWEST = (1, 2)  # version of URDF
+UNRANGED = "unranged"  # code of notes on revolute joints without a range
 UNLIMITED = 1e9  # a limit this large, in any unit, stands for no limit
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
@@ -143,10 +144,10 @@ def _without_range(element: Element, owner: str) -> list[Note]:
         return []
     if limit is None:
         text = "it has no <limit> and is read without limits, as a continuous joint; give <limit> or type continuous"
-        return [Note("info", owner, text, element.line)]
+        return [Note("info", owner, text, element.line, code=UNRANGED)]
     missing = " and ".join(a for a in ("lower", "upper") if a not in given)
     text = f"its <limit> lacks {missing}: no limit here, 0 in programs such as Pinocchio; give both"
-    return [Note("warning", owner, text, limit.line)]
+    return [Note("warning", owner, text, limit.line, code=UNRANGED)]
 
 
 def read_effects(joint: Element, owner: str) -> dict[str, float]:

@@ -89,9 +89,9 @@ def _double(value: float) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in quotation marks, without control characters."""
-    clean = _CONTROL.sub(" ", text).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{clean}"'
+    """A string in quotation marks, with control characters as escapes."""
+    clean = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", clean) + '"'
 
 
 class PrimNames:
