@@ -23,7 +23,6 @@ from minertia.identification.posterior.shown import (
     HeldOut,
     ResidualNoise,
     noise_between_logs,
-    residual_noise,
 )
 from minertia.identification.problem.ladder import START
 from minertia.identification.problem.terms import at_joints
@@ -47,10 +46,10 @@ def covered(spread: float, trials: int = 150) -> np.ndarray:
         logs = drawn_logs(rng, 6, spread)
         held, new = logs[:-1], np.abs(logs[-1])
         fitted = [(np.ones((50, len(OUTPUTS))), 0.01)]
-        together = residual_noise(OUTPUTS, fitted, held, "logs")
         nothing = np.zeros(len(OUTPUTS))
         between = noise_between_logs(OUTPUTS, fitted, [HeldOut(e, nothing, nothing) for e in held], "logs")
-        found.append([np.mean(new < own.half_widths(0.95)) for own in (together, between)])
+        together = np.quantile(np.abs(np.concatenate(held)), 0.95, axis=0)
+        found.append([np.mean(new < own) for own in (together, between.half_widths(0.95))])
     return np.mean(found, axis=0)
 
 

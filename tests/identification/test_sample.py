@@ -18,7 +18,7 @@ from minertia.identification.posterior.density import Density, maximum
 from minertia.identification.posterior.draw import draw
 from minertia.identification.posterior.mixing import effective_size, split_rhat
 from minertia.identification.posterior.prior import FILE, Posterior
-from minertia.identification.posterior.shown import LEVELS, ResidualNoise, Shown, residual_noise
+from minertia.identification.posterior.shown import LEVELS, HeldOut, ResidualNoise, Shown, noise_between_logs
 from minertia.identification.posterior.space import robot_space
 from minertia.identification.samples import Samples, is_samples_file, read_samples
 from minertia.identification.sampling import _prior_share, sample_model
@@ -245,7 +245,9 @@ def test_bands_warn_of_positions_in_degrees():
 def test_conformal_factors_cover_held_out_residuals():
     """Held-out residuals twice as large as the fitted ones: factors of 2 at every level."""
     rng = np.random.default_rng(1)
-    noise = residual_noise(["a"], [(rng.normal(size=(20000, 1)), 0.1)], [2 * rng.normal(size=(20000, 1))], "all")
+    logs = [2 * rng.normal(size=(20000, 1)) for _ in range(8)]
+    held = [HeldOut(e, np.zeros(1), np.zeros(1)) for e in logs]
+    noise = noise_between_logs(["a"], [(rng.normal(size=(20000, 1)), 0.1)], held, "all")
     assert all(abs(noise.factors(level)[0] - 2) < 0.1 for level in (*LEVELS, 0.7, 0.995))
     assert noise.correlation[0] == pytest.approx(0.1)
 

@@ -19,7 +19,7 @@ from minertia.identification.closed_loop.judge import coarser_steps, steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
-from minertia.identification.evidence.left_out import LOGS_HELD_OUT, stepped
+from minertia.identification.evidence.left_out import LOGS_HELD_OUT, posture_thirds, stepped, what_is_held_out
 from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.posterior.shown import (
@@ -29,6 +29,7 @@ from minertia.identification.posterior.shown import (
     Shown,
     noise_between_logs,
     value_variance,
+    white_covariance,
 )
 from minertia.identification.problem.solve import solution
 from minertia.identification.problem.terms import at_joints
@@ -37,9 +38,7 @@ from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, MinertiaError
 
-THIRDS = 3  # of the postures of few logs: each is left out, as a new log has postures that were not fitted
 STEP = 1e-3  # s, of simulations: many robots are simulated
-UNKNOWN = 1e-8  # singular value over the largest one, of scaled columns, at least: of what logs do not determine
 
 
 def shown_by_commands(fit: LoopFit) -> Shown:
@@ -74,30 +73,22 @@ def noise_of_positions(
     usual = value_variance(fit.part.totals[:, :, folds.columns], fit.part.samples, folds.whole)
     rest = [(log, x) for log in unseen if (x := _residual(model, fit.theta, log)) is not None]
     held += [HeldOut(x, usual, usual, _touching(model, fit.theta, log, x)) for log, x in rest]
-    told = "each fitted log" if len(logs) >= LOGS_HELD_OUT else "each third of the postures of each fitted log"
-    told += " and the validation logs" if unseen else ""
+    told = what_is_held_out(len(logs), len(unseen))
     return noise_between_logs(model.output_names, fitted, held, told)
 
 
 def held_out_rows(logs: Sequence[LoopLog]) -> list[tuple[int, NDArray[np.bool_]]]:
     """Folds: number of a log and its held-out rows (N,); whole logs, or of few logs each third of their postures.
 
-    The parts of one motion in time are alike, and so say little about another motion.  The lower, middle and upper
-    third of the postures, along the direction in which they vary most, differ as the postures of other logs do.  Rows
-    that are not evaluated belong to none: of a short log they could make up a whole third.
+    Rows that are not evaluated belong to none: of a short log they could make up a whole third.
     """
     if len(logs) >= LOGS_HELD_OUT:
         return [(k, np.ones(len(log.q), bool)) for k, log in enumerate(logs)]
-    return [(k, rows) for k, log in enumerate(logs) for rows in _posture_thirds(log)]
-
-
-def _posture_thirds(log: LoopLog) -> list[NDArray[np.bool_]]:
-    """Rows (N,) of each third of the evaluated commanded positions along their first principal direction."""
-    u = log.u[log.rows]
-    off = u - u.mean(axis=0)
-    along = off @ np.linalg.eigh(off.T @ off)[1][:, -1]
-    order = log.first + np.argsort(along, kind="stable")  # equal ones in the order of time, so that none is empty
-    return [np.isin(np.arange(len(log.u)), own) for own in np.array_split(order, THIRDS)]
+    return [
+        (k, np.isin(np.arange(len(log.u)), log.first + own))
+        for k, log in enumerate(logs)
+        for own in posture_thirds(log.u[log.rows])
+    ]
 
 
 class _Folds:
@@ -121,7 +112,7 @@ class _Folds:
         others = without_each([self._piece(fit.sigma, *own) for own in held])
         self.others = [triangle(np.concatenate([R, fit.prior])) for R in others] if len(fit.prior) else others
         self.theta = _refits(fit, logs, held, tell) if len(logs) == 1 else list(self._stepped(fit, places))
-        white = _white(fit.R, self.columns)
+        white = white_covariance(fit.R, self.columns)
         self.wider = np.sqrt(np.diag(self.whole) / np.maximum(np.diag(white), 1e-300))
 
     def of(self, log: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -144,7 +135,7 @@ class _Folds:
 
     def covariance(self, fold: int) -> Array:
         """Covariance of the unknowns in a fold; as much wider than for white residuals as that of all logs."""
-        return np.asarray(_white(self.others[fold], self.columns) * np.outer(self.wider, self.wider))
+        return np.asarray(white_covariance(self.others[fold], self.columns) * np.outer(self.wider, self.wider))
 
     def variance(self, log: int, covariance: Array) -> Array:
         """Variance of the positions (N, outputs) of a fitted log due to that of the unknowns, row by row.
@@ -176,15 +167,6 @@ def refitted(fit: LoopFit, logs: Sequence[LoopLog], log: int, rows: NDArray[np.b
     except MinertiaError:  # the simulated motion diverges at coarser steps than those of the fit
         return fit.theta
     return found.theta[: fit.model.count]
-
-
-def _white(R: Array, columns: Sequence[int]) -> Array:
-    """Covariance of some unknowns for white residuals from an R factor; very large where they are not determined."""
-    size = np.linalg.norm(R[:, :-1], axis=0)
-    size = np.where(size > 0, size, 1.0)
-    _, singular, axes = np.linalg.svd(R[:, :-1] / size, full_matrices=False)
-    half = (axes.T / np.maximum(singular, UNKNOWN * singular[0]) / size[:, None])[list(columns)]
-    return np.asarray(half @ half.T)
 
 
 def _touching(model: ServoModel, theta: Array, log: LoopLog, residuals: Array) -> NDArray[np.bool_]:

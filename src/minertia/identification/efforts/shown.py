@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.intervals import spread
-from minertia.identification.evidence.left_out import LOGS_HELD_OUT, equal_parts, held_out_values
-from minertia.identification.posterior.shown import ResidualNoise, Shown, residual_noise, value_variance
+from minertia.identification.evidence.left_out import (
+    LOGS_HELD_OUT,
+    posture_thirds,
+    stepped,
+    triangle_without,
+    what_is_held_out,
+)
+from minertia.identification.posterior.shown import (
+    HeldOut,
+    ResidualNoise,
+    Shown,
+    noise_between_logs,
+    value_variance,
+    white_covariance,
+)
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
-from minertia.identification.problem.solve import FOLDS, weighted_solution
+from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.signals.filtering import Motion
 from minertia.io.arrays import Array
 from minertia.io.resources import one_thread
@@ -52,28 +66,76 @@ def is_plain(problem: EffortRows, estimate: Estimate) -> bool:
 def noise_of_efforts(problem: EffortRows, estimate: Estimate, shown: Shown) -> ResidualNoise:
     """Statistics of effort residuals after the evaluation filter: in the fitted logs, and held out.
 
-    Held out are whole logs, or parts of each log if there are few, and the validation logs.  Of a log that is
-    read in blocks, only the first block is used.  shown: combinations of the unknowns from which robots are drawn,
-    whose predictions vary with their covariance alone: an estimate with a prior, or whose deviations include effects
-    that were not selected, has a larger one.
+    Held out are whole logs, or thirds of the postures of each log if there are few, and the validation logs.  Of a log
+    that is read in blocks, only the first block is used.  shown: combinations of the unknowns from which robots are
+    drawn, whose predictions vary with their covariance alone: an estimate with a prior, or whose deviations include
+    effects that were not selected, has a larger one.
     """
-    by_logs = len(problem.logs) >= LOGS_HELD_OUT
-    fitted, held = [], []
+    variance = _Variance(problem, estimate, shown.covariance)
+    fitted, held, first = [], [], 0
     for k, log in enumerate(problem.logs):
         block = next(iter(log.judged))  # of a long log the first one, without which a fit would hardly differ
-        values = list(_without(estimate, k, 1 if by_logs else FOLDS))
+        counts = problem.free.logs[k].counts
+        place = _triangle_of_rows(log, block, counts)
+        is_whole = len(problem.logs) >= LOGS_HELD_OUT
+        parts = [np.arange(len(counts))] if is_whole else _posture_thirds(place, _postures(block))
+        values = [_without(estimate, first + own) for own in parts]
         every = residuals_of_values(problem.linear, log, block, np.array([estimate.beta, *values]))
         fitted.append((every[0], _period(block)))
-        held += [e[part] for e, part in zip(every[1:], equal_parts(len(every[0]), len(values)), strict=True)]
+        for e, own in zip(every[1:], parts, strict=True):
+            held.append(HeldOut(e[np.isin(place, own)], variance.of_all, variance.without(first + own)))
+        first += len(counts)
     for log in problem.unseen:
-        held.append(residuals_of_values(problem.linear, log, next(iter(log.judged)), estimate.beta[None])[0])
-    told = "each fitted log" if by_logs else f"{FOLDS} parts of each fitted log"
-    more = " and the validation logs" if problem.unseen else ""
-    part = problem.free.reduced(problem.excitation.independent)
-    by_values = value_variance(part.totals, part.samples, shown.covariance)
-    is_effort = len(by_values) == len(problem.linear.row_names)  # other equations have rows of their own
-    in_unit = by_values * _unit_of(problem.logs[0], problem.linear) ** 2 if is_effort else 0.0
-    return residual_noise(problem.linear.row_names, fitted, held, told + more, in_unit)
+        e = residuals_of_values(problem.linear, log, next(iter(log.judged)), estimate.beta[None])[0]
+        held.append(HeldOut(e, variance.of_all, variance.of_all))
+    told = what_is_held_out(len(problem.logs), len(problem.unseen))
+    return noise_between_logs(problem.linear.row_names, fitted, held, told)
+
+
+def _triangle_of_rows(log: EffortLog, block: Motion, counts: Array) -> NDArray[np.int64]:
+    """Place in its log of the R factor (N,) that holds the time of each compared sample of a block."""
+    t = _instants(block)
+    start, stop = (t[0], t[-1]) if log.recorded is None else log.recorded.span
+    ends = np.cumsum(counts) / max(np.sum(counts), 1)
+    share = (t - start) / max(stop - start, 1e-300)
+    return np.asarray(np.minimum(np.searchsorted(ends, share), len(counts) - 1), np.int64)
+
+
+def _posture_thirds(place: NDArray[np.int64], postures: Array) -> list[NDArray[np.int64]]:
+    """Places of R factors by thirds of the mean postures (N, joints) of their samples."""
+    own = np.unique(place)
+    mean = np.array([postures[place == k].mean(axis=0) for k in own])
+    return [own[third] for third in posture_thirds(mean) if len(third)]
+
+
+class _Variance:
+    """Mean variance of predicted efforts due to that of the unknowns: of a fit of all logs, and without some of them.
+
+    In the unit in which efforts are compared.  Other equations have rows of their own, of which nothing is known.
+    """
+
+    def __init__(self, problem: EffortRows, estimate: Estimate, covariance: Array) -> None:
+        assert estimate.fit is not None and estimate.part is not None
+        self.fit, self.part = estimate.fit, estimate.part
+        drawn = problem.free.reduced(problem.excitation.independent)
+        found = value_variance(drawn.totals, drawn.samples, covariance)
+        if estimate.fills_gaps:  # robots are drawn with a prior, too: where the logs show little, it limits them
+            own = estimate.covariance[np.ix_(self.part.keep, self.part.keep)]
+            found = np.minimum(found, value_variance(self.part.totals, self.part.samples, own))
+        unit = _unit_of(problem.logs[0], problem.linear) ** 2
+        self.of_all = found * unit if len(found) == len(unit) else np.zeros(len(unit))
+        self.white = self._white(np.zeros(0, np.int64))
+
+    def without(self, blocks: NDArray[np.int64]) -> Array:
+        """Of a fit without some blocks: as much larger than that of all as for white residuals, with the same prior."""
+        white = self._white(blocks)
+        return self.of_all * (white / np.maximum(self.white, 1e-300) if len(white) == len(self.of_all) else 1.0)
+
+    def _white(self, blocks: NDArray[np.int64]) -> Array:
+        R = triangle_without(self.part, self.fit.sigma, blocks)
+        if self.fit.prior is not None:
+            R = np.concatenate([R, np.pad(self.fit.prior.rows, ((0, 0), (0, 1)))])
+        return value_variance(self.part.totals, self.part.samples, white_covariance(R, range(self.part.count)))
 
 
 def _unit_of(log: EffortLog, model: LinearModel) -> Array:
@@ -115,16 +177,26 @@ def _efforts(model: LinearModel, values: Array, block: Motion, samples: int | No
         yield from np.moveaxis(efforts, -1, 0)
 
 
-def _without(estimate: Estimate, log: int, parts: int) -> Iterator[Array]:
-    """Estimates without each of some equal parts of a log; the prior of the estimate, if any, is retained."""
+def _without(estimate: Estimate, blocks: NDArray[np.int64]) -> Array:
+    """Estimate without some blocks of the logs; its prior, if any, is retained."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
     prior = np.zeros((0, part.count)) if fit.prior is None else fit.prior.rows
-    for beta in held_out_values(part, fit.sigma, log, parts, (prior, fit.beta)):
-        yield part.expand(beta)
+    return part.expand(stepped(triangle_without(part, fit.sigma, blocks), prior, fit.beta))
+
+
+def _instants(block: Motion) -> Array:
+    """Times of compared samples [s]."""
+    return block.t if block.instants is None else block.instants
+
+
+def _postures(block: Motion) -> Array:
+    """Positions (N, joints) at the times of compared samples."""
+    t = _instants(block)
+    return np.column_stack([np.interp(t, block.t, q) for q in np.asarray(block.q).T])
 
 
 def _period(block: Motion) -> float:
     """Time between compared samples [s]."""
-    t = block.t if block.instants is None else block.instants
+    t = _instants(block)
     return float(t[-1] - t[0]) / max(len(t) - 1, 1)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,26 +88,34 @@ def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
 
 
 LOGS_HELD_OUT = 3  # logs from which whole ones are held out, and not parts of them
+THIRDS = 3  # of the postures of few logs: each is left out, as a new log has postures that were not fitted
 SINGULAR = 1e-9  # of the largest singular value: directions that the other blocks do not determine stay where they are
 
 
-def held_out_values(
-    problem: Observation, sigma: Array, log: int, parts: int, prior: tuple[Array, Array]
-) -> Iterator[Array]:
-    """Estimates without each of some equal parts of a log, from R factors.
+def posture_thirds(postures: Array) -> list[NDArray[np.int64]]:
+    """Places of the lower, middle and upper third of postures (N, joints), along the direction of most variation.
 
-    prior: rows of prior knowledge of the unknowns, and the estimate that they and all rows gave.
+    The parts of one motion in time are alike, and so say little about another motion.  Thirds of the postures differ as
+    the postures of other logs do.
     """
-    counts = [len(one.counts) for one in problem.logs]
-    blocks = np.arange(sum(counts[:log]), sum(counts[: log + 1]))
-    for own in np.array_split(blocks, parts):
-        others = np.delete(np.arange(len(problem.blocks)), own)
-        if not len(others) or not problem.count:
-            yield prior[1]
-            continue
-        with one_thread():
-            R = triangle((merged(problem.blocks[others]) / sigma[:, None, None]).reshape(-1, problem.count + 1))
-        yield stepped(R, *prior)
+    off = postures - postures.mean(axis=0)
+    along = off @ np.linalg.eigh(off.T @ off)[1][:, -1]
+    return np.array_split(np.argsort(along, kind="stable"), THIRDS)  # equal ones in time, so that none is empty
+
+
+def what_is_held_out(fitted: int, unseen: int) -> str:
+    """Description of the held-out data of some fitted and validation logs."""
+    told = "each fitted log" if fitted >= LOGS_HELD_OUT else "each third of the postures of each fitted log"
+    return told + (" and the validation logs" if unseen else "")
+
+
+def triangle_without(problem: Observation, sigma: Array, blocks: NDArray[np.int64]) -> Array:
+    """R factor of the rows, over their noise, of all but some blocks."""
+    others = np.delete(np.arange(len(problem.blocks)), blocks)
+    if not len(others) or not problem.count:
+        return np.zeros((problem.count + 1, problem.count + 1))
+    with one_thread():
+        return triangle((merged(problem.blocks[others]) / sigma[:, None, None]).reshape(-1, problem.count + 1))
 
 
 def stepped(R: Array, prior: Array, before: Array) -> Array:
@@ -118,9 +125,3 @@ def stepped(R: Array, prior: Array, before: Array) -> Array:
         rest = np.append(R[:, -1] - R[:, :-1] @ before, np.zeros(len(prior)))
         size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
         return np.asarray(before + np.linalg.lstsq(A / size, rest, rcond=SINGULAR)[0] / size)
-
-
-def equal_parts(samples: int, count: int) -> list[slice]:
-    """Equal consecutive parts of a number of samples."""
-    ends = [samples * k // count for k in range(count + 1)]
-    return [slice(a, b) for a, b in pairwise(ends)]

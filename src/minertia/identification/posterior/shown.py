@@ -22,6 +22,7 @@ POSTERIOR = "posterior"  # table of a model's evidence
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)  # of bands, at which the scatter of held-out residuals is kept
 ROUNDING = 1e-10  # of the eigenvalues of correlations
 LARGEST = 1e60  # number of a model file: squares of larger ones overflow
+UNKNOWN = 1e-8  # singular value over the largest one, of scaled columns, at least: of what logs do not determine
 STILL = 1e-6  # deviation of an output over the largest one, at most, of a joint that stands in all fitted logs
 STANDS = 0.01  # residuals over their expected deviation, at most, of a joint that stands in the held-out log
 QUIETEST = 1e-12  # deviation of an output over the largest one, at least
@@ -193,23 +194,14 @@ def value_variance(totals: Array, samples: int, covariance: Array) -> Array:
     return np.array([np.sum((R[:, : len(root)] @ root) ** 2) for R in totals]) / max(samples, 1)
 
 
-def residual_noise(
-    outputs: Sequence[str],
-    fitted: Sequence[tuple[Array, float]],
-    held: Sequence[Array],
-    held_out: str,
-    by_values: Array | float = 0.0,
-) -> ResidualNoise:
-    """Residual statistics of fitted logs, each (N, outputs) with its period [s], and of all held-out rows together.
-
-    Non-finite residuals (diverged simulations, excluded rows) are ignored.  by_values: mean variance of the
-    predictions of each output (`value_variance`).
-    """
-    deviation, correlation = _levels(fitted)
-    every = np.concatenate(held) / np.sqrt(deviation**2 + by_values)
-    scores = np.abs(every[np.isfinite(every).all(axis=1)])
-    quantiles = np.array([[_upper(own, level) for level in LEVELS] for own in scores.T])
-    return ResidualNoise(tuple(outputs), deviation, correlation, quantiles, held_out)
+def white_covariance(R: Array, columns: Sequence[int]) -> Array:
+    """Covariance of some unknowns for white residuals from an R factor; very large where they are not determined."""
+    size = np.linalg.norm(R[:, :-1], axis=0)
+    size = np.where(size > 0, size, 1.0)
+    _, singular, axes = np.linalg.svd(R[:, :-1] / size, full_matrices=False)
+    least = UNKNOWN * singular.max(initial=0.0) or UNKNOWN
+    half = (axes.T / np.maximum(singular, least) / size[:, None])[list(columns)]
+    return np.asarray(half @ half.T)
 
 
 @dataclass(frozen=True)
@@ -310,13 +302,6 @@ def _levels(fitted: Sequence[tuple[Array, float]]) -> tuple[Array, Array]:
     deviation = np.maximum(deviation, QUIETEST * max(float(deviation.max(initial=0.0)), 1e-300))
     times = np.array([[_correlation_time(own, period) for own in e.T] for e, period in fitted])
     return deviation, np.asarray(np.mean(times, axis=0))
-
-
-def _upper(scores: Array, level: float) -> float:
-    """Conformal quantile: the score of rank ceil(level (N + 1)) in ascending order, at most the largest."""
-    count = len(scores)
-    place = min(int(np.ceil(level * (count + 1))), count) - 1
-    return float(np.partition(scores, place)[place]) if count else float(ndtri(0.5 + level / 2))
 
 
 def _correlation_time(e: Array, period: float) -> float:
