@@ -13,7 +13,10 @@ from minertia.cli.sample import SAME_LINKS, _say
 from minertia.identification.bands import predict_bands, summary
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
+from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.posterior.shown import POSTERIOR, Shown
 from minertia.identification.samples import Samples, read_samples
+from minertia.identification.sampling import predicted_values, sample_model
 from minertia.robot.inertia import impossible
 from minertia.simulation.sample_mjx import mjx_arrays
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, recorded
@@ -31,13 +34,47 @@ def samples() -> Samples:
     return mi.identify(campaign).sample(150)
 
 
-def test_servos_are_drawn_and_links_of_the_file_stay(tmp_path, capsys):
-    found = samples()
+def without_links(model: mi.Model) -> mi.Model:
+    """Model of an earlier version, whose equations take the links of the file as exact."""
+    table = model.evidence[POSTERIOR]
+    shown = Shown.from_dict(table["shown"]).with_file_links().to_dict()
+    return replace(model, evidence={**model.evidence, POSTERIOR: {**table, "shown": shown}})
+
+
+def test_links_that_are_exact_stay(capsys):
+    found = sample_model(without_links(samples().model), SampleOptions(n=150))
     _say(found)
     said = capsys.readouterr().out
     assert SAME_LINKS in " ".join(said.split()) and "links within" not in said
     assert found.prior["links"] == 0 and found.far_masses == []
     assert np.allclose(found.tens[:, 0, 9], 2.0) and np.ptp(found.tens, axis=0).max() == 0
+
+
+def test_intervals_hold_servos_of_a_robot_with_other_masses_than_its_file():
+    """The masses of the file are the scale of a fit without known gains, and only as certain as the prior of links."""
+    wrong = {name: value * (1.25 if name.endswith("1") else 0.85) for name, value in BODIES.items()}
+    campaign = replace(PLANTED, robot=ARM.with_parameters(wrong), command=ASKED, train=[recorded(PLANTED, seed=0)])
+    found = mi.identify(campaign).sample(150)
+    names = [name for name in TRUE if name in found.names and name[:2] in ("KP", "KD", "FC", "IA")]
+    assert len(names) == 8
+    low, high = np.quantile([found.values(name) for name in names], [0.025, 0.975], axis=1)
+    truth = np.array([TRUE[name] for name in names])
+    assert np.all((low < truth) & (truth < high)), dict(zip(names, zip(low, truth, high, strict=True), strict=True))
+    assert all(impossible(ten) is None and ten[9] > 0 for row in found.tens for ten in row.tolist())
+
+
+def test_predictions_lie_about_those_of_the_links_of_the_file():
+    found = samples()
+    shown = Shown.from_dict(found.model.evidence[POSTERIOR]["shown"])
+    links = [shown.names.index(name) for name in shown.file_links]
+    assert np.allclose(predicted_values(found)[links], list(shown.file_links.values()))
+    assert np.ptp(found.unknown_values()[:, links], axis=0).min() > 0
+
+
+def test_servos_are_drawn(tmp_path, capsys):
+    found = samples()
+    _say(found)
+    assert "links within 0.3" in " ".join(capsys.readouterr().out.split())
     servos = found.servos()
     for key, names in (("kp", ("KP1", "KP2")), ("kd", ("KD1+FV1", "KD2+FV2"))):
         truth = [TRUE[name] for name in names]

@@ -22,6 +22,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.posterior.options import FEWEST_FOR_BANDS
 from minertia.identification.posterior.shown import ResidualNoise
 from minertia.identification.samples import Samples
+from minertia.identification.sampling import predicted_values
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
@@ -96,7 +97,7 @@ def predict_bands(
         raise InputError(f"a band needs at least {FEWEST_FOR_BANDS} samples, not {len(samples)}; draw more with --n")
     kind = kind_of_model(samples.model)
     chosen = np.unique(np.linspace(0, len(samples) - 1, kind.band_draws).round().astype(int))
-    values = np.concatenate([(samples.best @ samples.unknowns.T)[None], samples.unknown_values(chosen)])
+    values = np.concatenate([predicted_values(samples)[None], samples.unknown_values(chosen)])
     reading = LogReading(columns, drop_torn, tell)
     return tuple(_bands(samples, own, level) for own in kind.predict_draws(samples.model, values, logs, reading))
 

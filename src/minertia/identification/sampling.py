@@ -11,6 +11,7 @@ import numpy as np
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
+from minertia.identification.posterior.density import maximum
 from minertia.identification.posterior.draw import draw
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.posterior.prior import Posterior, posterior_of
@@ -44,6 +45,20 @@ def sample_model(model: Model | str | Path, options: SampleOptions | None = None
         {"seed": asked.seed, **found.quality()},
         noise_of(known),
     )
+
+
+def predicted_values(samples: Samples) -> Array:
+    """Values of the fit's unknowns about which its predictions lie: those of the most probable robot.
+
+    Where the fit kept the links of the file, they are kept here as well: held-out residuals tell of such predictions.
+    """
+    model, best = samples.model, samples.best
+    shown = shown_by(model)
+    if shown.file_links:
+        options = SampleOptions(joint_prior=samples.prior["joints"])
+        kept = posterior_of(model.linear, shown.with_file_links(), model.standard, _fixed(model), options)
+        best = kept.space.values(maximum(kept.density)[None])[0]
+    return np.asarray(best @ samples.unknowns.T)
 
 
 def _file(path: str | Path) -> Path:
