@@ -10,10 +10,14 @@ import pytest
 
 import minertia as mi
 from minertia.cli.sample import SAME_LINKS, _say
+from minertia.identification import sampling
 from minertia.identification.bands import predict_bands, summary
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
+from minertia.identification.posterior.draw import NotMixedError
+from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.samples import Samples, read_samples
+from minertia.identification.sampling import sample_model, with_kept_links
 from minertia.robot.inertia import impossible
 from minertia.simulation.sample_mjx import mjx_arrays
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, recorded
@@ -31,13 +35,55 @@ def samples() -> Samples:
     return mi.identify(campaign).sample(150)
 
 
-def test_servos_are_drawn_and_links_of_the_file_stay(tmp_path, capsys):
-    found = samples()
+def test_links_stay_where_the_chains_do_not_mix(capsys, monkeypatch):
+    """Draws, equations and what is said are then those of exact links."""
+    asked, known = SampleOptions(n=150), samples().model
+    mixes = sampling.draw
+
+    def draw(density, *given):
+        if len(density.space.links):
+            raise NotMixedError("no")
+        return mixes(density, *given)
+
+    monkeypatch.setattr(sampling, "draw", draw)
+    found = sample_model(known, asked)
     _say(found)
     said = capsys.readouterr().out
     assert SAME_LINKS in " ".join(said.split()) and "links within" not in said
     assert found.prior["links"] == 0 and found.far_masses == []
     assert np.allclose(found.tens[:, 0, 9], 2.0) and np.ptp(found.tens, axis=0).max() == 0
+
+
+def test_intervals_hold_servos_of_a_robot_with_other_masses_than_its_file():
+    """The masses of the file are the scale of a fit without known gains, and only as certain as the prior of links."""
+    wrong = {name: value * (1.25 if name.endswith("1") else 0.85) for name, value in BODIES.items()}
+    campaign = replace(PLANTED, robot=ARM.with_parameters(wrong), command=ASKED, train=[recorded(PLANTED, seed=0)])
+    found = mi.identify(campaign).sample(150)
+    names = [name for name in TRUE if name in found.names and name[:2] in ("KP", "KD", "FC", "IA")]
+    assert len(names) == 8
+    low, high = np.quantile([found.values(name) for name in names], [0.025, 0.975], axis=1)
+    truth = np.array([TRUE[name] for name in names])
+    assert np.all((low < truth) & (truth < high)), dict(zip(names, zip(low, truth, high, strict=True), strict=True))
+    assert all(impossible(ten) is None and ten[9] > 0 for row in found.tens for ten in row.tolist())
+
+
+def test_predictions_lie_about_those_of_the_links_of_the_file():
+    """Their bands are those of samples whose links are exact; the values vary with the links."""
+    found = samples()
+    kept = with_kept_links(found, 150)
+    assert kept.prior["links"] == 0 and with_kept_links(kept, 150) is kept
+    log = recorded(PLANTED, seed=1)
+    (own,), (exact,) = (predict_bands(one, [log]) for one in (found, kept))
+    for end in ("lower", "upper"):
+        assert np.allclose(getattr(own.bands["prediction"], end), getattr(exact.bands["prediction"], end), atol=2e-6)
+    wide, narrow = (np.mean(one.bands["values"].upper - one.bands["values"].lower) for one in (own, exact))
+    assert wide > narrow
+
+
+def test_servos_are_drawn(tmp_path, capsys):
+    found = samples()
+    _say(found)
+    assert "links within 0.3" in " ".join(capsys.readouterr().out.split())
     servos = found.servos()
     for key, names in (("kp", ("KP1", "KP2")), ("kd", ("KD1+FV1", "KD2+FV2"))):
         truth = [TRUE[name] for name in names]

@@ -7,7 +7,7 @@ by the conformal factor that covered held-out logs (Vovk, Gammerman, Shafer 2005
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.posterior.options import FEWEST_FOR_BANDS
 from minertia.identification.posterior.shown import ResidualNoise
 from minertia.identification.samples import Samples
+from minertia.identification.sampling import with_kept_links
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
@@ -95,28 +96,45 @@ def predict_bands(
     if len(samples) < FEWEST_FOR_BANDS:
         raise InputError(f"a band needs at least {FEWEST_FOR_BANDS} samples, not {len(samples)}; draw more with --n")
     kind = kind_of_model(samples.model)
-    chosen = np.unique(np.linspace(0, len(samples) - 1, kind.band_draws).round().astype(int))
+    reading, count = LogReading(columns, drop_torn, tell), min(len(samples), kind.band_draws)
+    kept = with_kept_links(samples, count)
+    every = (_predicted(own, count, logs, reading) for own in ((samples,) if kept is samples else (samples, kept)))
+    return tuple(_bands(samples.noise, own[0], own[-1], level) for own in zip(*every, strict=True))
+
+
+def _predicted(
+    samples: Samples, count: int, logs: LogLike | Sequence[LogLike], reading: LogReading
+) -> Iterator[DrawnOutputs]:
+    """Outputs in logs of the most probable robot and of some samples."""
+    chosen = np.unique(np.linspace(0, len(samples) - 1, count).round().astype(int))
     values = np.concatenate([(samples.best @ samples.unknowns.T)[None], samples.unknown_values(chosen)])
-    reading = LogReading(columns, drop_torn, tell)
-    return tuple(_bands(samples, own, level) for own in kind.predict_draws(samples.model, values, logs, reading))
+    return kind_of_model(samples.model).predict_draws(samples.model, values, logs, reading)
 
 
-def _bands(samples: Samples, drawn: DrawnOutputs, level: float) -> LogBands:
-    """Both bands of one log; the prediction band is omitted if the model does not contain its residuals."""
-    finite = np.array([bool(np.isfinite(own).all()) for own in drawn.predicted])
-    own = drawn.predicted[finite]
-    if len(own) < FEWEST_FOR_BANDS // 2:
-        raise InputError(
-            f"{drawn.log}: {len(finite) - len(own)} of {len(finite)} simulations diverge, so no band can be computed"
-        )
+def _bands(noise: ResidualNoise | None, drawn: DrawnOutputs, kept: DrawnOutputs, level: float) -> LogBands:
+    """Both bands of one log; the prediction band is omitted if the model does not contain its residuals.
+
+    kept: outputs of robots with the links of the file, about which predictions lie where the fit kept these links.
+    """
+    own, of_kept = _finite(drawn), _finite(kept)
     ends = np.quantile(own, [(1 - level) / 2, (1 + level) / 2], axis=0)
     bands = {"values": Band(ends[0], ends[1])}
-    if samples.noise is not None:
-        deviation = np.sqrt(own.var(axis=0) + samples.noise.deviation**2)
-        half = deviation * half_widths_of_rows(samples.noise, drawn, level)
-        bands["prediction"] = Band(drawn.best - half, drawn.best + half)
-    fell = int(np.sum(~finite))
-    return LogBands(drawn.log, drawn.outputs, drawn.t, drawn.measured, bands, len(finite), fell, drawn.remarks)
+    if noise is not None:
+        deviation = np.sqrt(of_kept.var(axis=0) + noise.deviation**2)
+        half = deviation * half_widths_of_rows(noise, kept, level)
+        bands["prediction"] = Band(kept.best - half, kept.best + half)
+    count = len(drawn.predicted)
+    fell = count - len(own)
+    return LogBands(drawn.log, drawn.outputs, drawn.t, drawn.measured, bands, count, fell, drawn.remarks)
+
+
+def _finite(drawn: DrawnOutputs) -> Array:
+    """Outputs of the draws whose simulation does not diverge."""
+    own = np.array([own for own in drawn.predicted if np.isfinite(own).all()])
+    if len(own) < FEWEST_FOR_BANDS // 2:
+        count = len(drawn.predicted)
+        raise InputError(f"{drawn.log}: {count - len(own)} of {count} simulations diverge, so no band can be computed")
+    return own
 
 
 def half_widths_of_rows(noise: ResidualNoise, drawn: DrawnOutputs, level: float) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
-from minertia.identification.posterior.draw import draw
+from minertia.identification.posterior.draw import NotMixedError, draw
 from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.posterior.prior import Posterior, posterior_of
-from minertia.identification.posterior.shown import Shown, posterior_part
+from minertia.identification.posterior.shown import POSTERIOR, Shown, posterior_part
 from minertia.identification.samples import Samples, noise_of
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
@@ -29,6 +30,27 @@ def sample_model(model: Model | str | Path, options: SampleOptions | None = None
     asked = SampleOptions() if options is None else options
     known = with_efforts(model if isinstance(model, Model) else read_model(_file(model)), "sample")
     _refuse(known)
+    try:
+        return _drawn(known, asked, tell)
+    except NotMixedError:
+        exact = _with_exact_links(known)
+        if exact is known:
+            raise
+        tell("the chains do not mix where links of the robot file vary: they stay as they are")
+        return _drawn(exact, asked, tell)
+
+
+def _with_exact_links(model: IdentifiedModel) -> IdentifiedModel:
+    """Model whose equations take links that the fit kept as exactly those of the robot file."""
+    shown = shown_by(model)
+    if not shown.file_links:
+        return model
+    table = {**model.evidence[POSTERIOR], "shown": shown.with_file_links().to_dict()}
+    return replace(model, evidence={**model.evidence, POSTERIOR: table})
+
+
+def _drawn(known: IdentifiedModel, asked: SampleOptions, tell: Tell) -> Samples:
+    """Robots drawn from the posterior of a model."""
     posterior = posterior_of(known.linear, shown_by(known), known.standard, _fixed(known), asked)
     found = draw(posterior.density, asked.n, asked.seed, tell)
     space = posterior.space
@@ -44,6 +66,18 @@ def sample_model(model: Model | str | Path, options: SampleOptions | None = None
         {"seed": asked.seed, **found.quality()},
         noise_of(known),
     )
+
+
+def with_kept_links(samples: Samples, count: int) -> Samples:
+    """Robots with the links of the file, as many as given, where these vary though the fit kept them; else the samples.
+
+    Held-out residuals, and so the conformal factor, tell of predictions with these links.
+    """
+    exact = _with_exact_links(samples.model)
+    if exact is samples.model:
+        return samples
+    asked = SampleOptions(n=count, seed=int(samples.drawn["seed"]), joint_prior=samples.prior["joints"])
+    return _drawn(exact, asked, silent)
 
 
 def _file(path: str | Path) -> Path:

@@ -43,8 +43,11 @@ SLOWEST = 0.01  # rad/s or m/s of targets that follow their commands
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
-def loop_model(campaign: Campaign, period: float) -> ServoModel:
-    """Servo model of a campaign of commands; period: sampling period of its logs [s], which bounds the delay."""
+def loop_model(campaign: Campaign, period: float, *, varies_links: bool = False) -> ServoModel:
+    """Servo model of a campaign of commands; period: sampling period of its logs [s], which bounds the delay.
+
+    varies_links: whether links that are kept are further unknowns, the last ones.
+    """
     robot, command = campaign.robot, campaign.command
     require_simple(robot)
     if campaign.joints and len(campaign.joints) < robot.n:
@@ -64,7 +67,7 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
         )
     groups = tied_by_floor(robot, campaign.floor, tied_groups(robot))
     loads = [log.load for log in (*campaign.train, *campaign.validate) if log.load is not None]
-    builder = _ServoBuilder(robot, command, linear, groups, keeps, bool(loads))
+    builder = _ServoBuilder(robot, command, linear, groups, keeps, bool(loads) or varies_links)
     builder.add_floor(campaign.floor)
     builder.loaded = {robot.payload_frame(log.load.at).joint for log in campaign.train if log.load is not None}
     builder.add_effects()
@@ -73,6 +76,8 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     builder.add_duty()
     builder.add_springs(campaign)
     builder.add_delay(campaign.map.command_when, period)
+    if varies_links:
+        builder.vary_links()
     model = builder.model()
     given = {
         _compliance(name): 1 / value if name != _compliance(name) else value for name, value in campaign.fix.items()
@@ -91,7 +96,7 @@ def _compliance(name: str) -> str:
     return f"CJ{name[2:]}" if re.fullmatch(r"KJ\d+", name) else name
 
 
-def _nominal(linear: LinearModel, links: Sequence[str]) -> Array:
+def nominal_links(linear: LinearModel, links: Sequence[str]) -> Array:
     """Values of link parameters in the robot file, regrouped as the kept ones are, without rotor inertia."""
     robot = linear.robot
     own = dict(zip(robot.columns(), robot.parameter_vector().tolist(), strict=True))
@@ -129,7 +134,7 @@ class _ServoBuilder:
         self.lower: dict[str, float] = {}
         self.constants = {Atom(t.symbol, t.joint): self._constants(t) for t in terms if t.effect.constants}
         if keeps and is_loaded:  # links of the file, to which the payloads of logs are added
-            self.constant[: len(self.links)] = _nominal(linear, self.links)
+            self.constant[: len(self.links)] = nominal_links(linear, self.links)
         self.gauges: list[int] = []
         self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
         self.layout, self.begin, self.floor = SprungLayout(robot.n), dict[int, Elastic](), Floor()
@@ -160,6 +165,12 @@ class _ServoBuilder:
         given = self.command.each("kd", self.n)
         apart = self.command.velocity_reference or self.command.law == "servo"  # a motor that is off has no back-EMF
         return [isinstance(v, str) and not apart for v in given]
+
+    def vary_links(self) -> None:
+        """Make the links of the file unknowns."""
+        for k, name in enumerate(self.links):
+            self.constant[k] = 0.0
+            self.add(name, {Atom("link", k): 1.0})
 
     def add_effects(self) -> None:
         """Add the unknowns of links and effects: each effect if the links are fixed, else the linear model's."""

@@ -22,7 +22,7 @@ from minertia.identification.closed_loop.ground import deepest_floor, with_floor
 from minertia.identification.closed_loop.law import independent_columns, law_fit, observation_of
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel, floor_name
-from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, each_simulated
+from minertia.identification.closed_loop.simulate import GroupSlopes, Simulated, each_simulated, with_start
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.evidence.intervals import STRETCHES, Spread, left_out_spread, spread
 from minertia.identification.problem.marginal import LASTS, autocorrelation_time
@@ -658,6 +658,22 @@ def probed(
         ratio = np.divide(after, before, out=np.ones_like(after), where=before > 0)  # joints that stand leave nothing
         left = np.sqrt(np.mean(ratio))  # deviations are those of what the step leaves
         return step, left * fit._inflation(point) * deviation, 1 - ratio
+
+
+def triangle_at(model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Sequence[int]) -> tuple[Array, float]:
+    """Triangular factor of [S | e + S theta] at given values, and the number of correlated rows that count as one.
+
+    Its columns are those of the unknowns and of the initial states of all logs.  Raises an error if the simulation
+    diverges.
+    """
+    with one_thread():
+        started = [with_start(model, theta, log, count) for log, count in zip(logs, steps, strict=True)]
+        fit = _OutputError(model, started)
+        point = fit.at(np.concatenate([theta, *(x for log in started for x in (log.q0, log.v0))]), steps)
+        if point is None:
+            raise MinertiaError("the simulated motion diverges")
+        rows = sum(e.size for e in point.rest)
+        return fit._triangle(point), max(1.0, LASTS * rows / float(_rows_apart(point.rest).sum()))
 
 
 def _not_narrower(widths: Spread) -> Spread:

@@ -196,7 +196,7 @@ class CommandProblem(Problem):
         """Identifiable unknowns of robot and servos with covariance, and statistics of position residuals."""
         fit = _servo(estimate).servo
         noise = noise_of_positions(fit, self.logs, self.unseen, tell)
-        return {"shown": shown_by_commands(fit).to_dict(), "residual": noise.to_dict()}
+        return {"shown": shown_by_commands(fit, self.campaign, self.logs).to_dict(), "residual": noise.to_dict()}
 
     @classmethod
     def remembers(cls, model: Model) -> bool:

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
-from minertia.identification.closed_loop.build import loop_model
-from minertia.identification.closed_loop.carrying import with_loads
-from minertia.identification.closed_loop.fit import FEW, MOVED, moved
+from minertia.identification.closed_loop.build import loop_model, nominal_links
+from minertia.identification.closed_loop.carrying import is_weightless, with_loads
+from minertia.identification.closed_loop.fit import FEW, MOVED, moved, triangle_at
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.ground import touching_rows
 from minertia.identification.closed_loop.judge import coarser_steps, steps_of
@@ -24,6 +25,7 @@ from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.posterior.shown import (
     POSTERIOR,
+    UNKNOWN,
     HeldOut,
     ResidualNoise,
     Shown,
@@ -41,15 +43,55 @@ from minertia.io.errors import InputError, MinertiaError
 STEP = 1e-3  # s, of simulations: many robots are simulated
 
 
-def shown_by_commands(fit: LoopFit) -> Shown:
-    """Estimates of the unknowns that the motion distinguishes, with their covariance."""
+def shown_by_commands(fit: LoopFit, campaign: Campaign, logs: Sequence[LoopLog]) -> Shown:
+    """Estimates of the unknowns that the motion distinguishes, with their covariance.
+
+    Links of the robot file are not exact: where the fit kept them, the equations contain them as well.
+    """
     model = fit.model
     kept = [k for k in fit.kept if k < model.count]
     of_robot = model.linear.standard if model.keeps_links else model.linear.names
     own = {name: float(fit.theta[k]) for k, name in enumerate(model.names) if name not in of_robot}
     positive = tuple(name for name, low in zip(model.names, model.lower, strict=True) if name in own and low >= 0)
     covariance = fit.covariance[np.ix_(kept, kept)]
-    return Shown(model.names, np.eye(model.count)[kept], fit.theta[kept], covariance, own, positive, model.keeps_links)
+    found = Shown(model.names, np.eye(model.count)[kept], fit.theta[kept], covariance, own, positive, model.keeps_links)
+    if not model.keeps_links or is_weightless(model.robot):
+        return found
+    wide = loop_model(campaign, min(log.period for log in logs), varies_links=True)
+    try:
+        return _with_links(found, fit, wide, logs)
+    except MinertiaError:  # the simulated motion diverges at coarser steps than those of the fit
+        return found
+
+
+def _with_links(shown: Shown, fit: LoopFit, wide: ServoModel, logs: Sequence[LoopLog]) -> Shown:
+    """Equations of a fit's unknowns and of the links that it kept, linearised at the fit.
+
+    wide: model with these links as its last unknowns.  The first rows of a triangular factor tell how the estimates of
+    the others depend on the links, the last rows which links explain the residuals.  The factor is that of white
+    residuals, so the last rows count as much less as residuals are correlated.
+    """
+    count, file = fit.model.count, nominal_links(wide.linear, wide.links)
+    masks = fit.pushed or (None,) * len(logs)
+    used = [replace(log, pushed=mask) for log, mask in zip(logs, masks, strict=True)]
+    whole, memory = triangle_at(wide, used, np.append(fit.theta, file), coarser_steps(fit.steps, logs))
+    own = [k if k < count else k + len(file) for k in fit.kept]  # initial states come last
+    prior = np.insert(fit.prior, [len(own)] * len(file), 0.0, axis=1)
+    R = triangle(np.concatenate([whole[:, [*own, *range(count, wide.count), -1]], prior]))
+    size = np.maximum(np.linalg.norm(R[:, : len(own)], axis=0), 1e-300)
+    before, links = slice(len(own)), slice(len(own), len(own) + len(file))
+    moved = np.linalg.lstsq(R[before, before] / size, R[before, links], rcond=UNKNOWN)[0] / size[:, None]
+    moved = moved[[place for place, k in enumerate(fit.kept) if k < count]]
+    return Shown(
+        wide.names,
+        np.block([[shown.rows, moved], [np.zeros((len(file), count)), R[links, links]]]),
+        np.append(shown.values + moved @ file, R[links, -1]),
+        block_diag(shown.covariance, memory * np.eye(len(file))),
+        shown.own,
+        shown.positive,
+        shown.keeps_links,
+        dict(zip(wide.links, file.tolist(), strict=True)),
+    )
 
 
 def noise_of_positions(
@@ -194,12 +236,13 @@ def drawn_positions(
     model: IdentifiedModel, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> Iterator[DrawnOutputs]:
     """Simulate logs of commands for each row of `values`; the first row contains the most probable unknowns."""
+    shown = Shown.from_dict(model.evidence[POSTERIOR]["shown"])
     campaign = campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn)
     for log in campaign.validate:
         reading.tell(f"simulating {log.name}")
         one = loop_log(campaign, log)
-        servos = loop_model(_fitted_campaign(model, campaign), one.period)
-        if list(servos.names) != list(Shown.from_dict(model.evidence[POSTERIOR]["shown"]).names):
+        servos = loop_model(_fitted_campaign(model, campaign), one.period, varies_links=bool(shown.file_links))
+        if servos.names != shown.names:
             raise InputError("the unknowns of this model differ from those of its campaign; identify it again")
         (one,) = with_loads(servos, [one], [log])
         steps = steps_of(one, STEP)

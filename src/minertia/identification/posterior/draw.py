@@ -32,6 +32,10 @@ MOST_RHAT = 1.1  # of the value that mixes worst, of some hundred (Vehtari et al
 LEAST_EFFECTIVE = 0.25  # effective sample size over the number of draws, of the value with the least
 
 
+class NotMixedError(InputError):
+    """Chains that cover different robots."""
+
+
 @dataclass(frozen=True)
 class PosteriorDraws:
     """Draws z (N, coordinates) from a posterior; best: maximum of the density; states: those of all chains, at least N.
@@ -73,7 +77,7 @@ def draw(density: Density, count: int, seed: int, tell: Callable[[str], None] = 
             thinned *= 2
     _refuse_unsolved(chains.unsolved)
     if not is_mixed:
-        raise InputError(
+        raise NotMixedError(
             f"the draws would be copies of few robots: after {chains.steps} steps the chains of {slowest} cover "
             f"different robots (split R-hat {rhat:.3g}, effective sample size {100 * effective:.2g} % of --n), as "
             "hardly any physically consistent robot has the identified values; identify with other effects, more logs "

@@ -19,6 +19,7 @@ from minertia.identification.posterior.shown import Shown
 from minertia.identification.posterior.space import RobotSpace, robot_space
 from minertia.identification.problem.linear import LinearModel, is_nonnegative, link_number, symbol_of
 from minertia.io.arrays import Array
+from minertia.robot.parameters import LINK_SYMBOLS
 
 VAGUE = 2.0  # prior deviation of a value that the file does not state, over its estimate
 EXACT = 1e-4  # deviation of a value that is known, over its size
@@ -64,14 +65,17 @@ def posterior_of(
     names = (*linear.standard, *shown.own)
     unknowns = _unknowns(linear, shown, names)
     first = np.append(bodies.x0, [shown.own[name] for name in shown.own])
-    links = () if shown.keeps_links else tuple(tuple(bodies.links[k]) for k in _moving(linear, bodies))
+    is_exact = shown.keeps_links and not shown.file_links
+    links = () if is_exact else tuple(tuple(bodies.links[k]) for k in _moving(linear, bodies))
     if shown.keeps_links:
-        first[: len(linear.standard)] = [standard.get(name, 0.0) for name in linear.standard]
+        kept = range(len(linear.standard)) if is_exact else bodies.effects
+        first[kept] = [standard.get(linear.standard[k], 0.0) for k in kept]
     told = set(np.flatnonzero(unknowns.any(axis=0)).tolist())
     for k in bodies.effects:
         if k not in told:
             first[k] = standard.get(linear.standard[k], 0.0)
-    scaled, shifted, bent = _others(linear, bodies, shown, first, (fixed, told), options)
+    alone = _estimates(shown, unknowns[:, : len(linear.standard)] * options.prior * bodies.scales)
+    scaled, shifted, bent = _others(linear, bodies, shown, alone, first, (fixed, told), options)
     space = robot_space(names, first, links, scaled, shifted, link_width=options.prior, bent=bent)
     rows, values = shown.whitened()
     more, exact = _exact(linear, bodies, space, fixed)
@@ -80,7 +84,7 @@ def posterior_of(
         density,
         unknowns,
         FILE if has_file else FIT,
-        () if shown.keeps_links else impossible_links(linear.robot, bodies.links),
+        () if is_exact else impossible_links(linear.robot, bodies.links),
     )
 
 
@@ -94,11 +98,20 @@ def _unknowns(linear: LinearModel, shown: Shown, names: tuple[str, ...]) -> Arra
     """Unknowns of a fit as linear combinations of the parameters, (unknowns, parameters)."""
     found = np.zeros((len(shown.names), len(names)))
     for k, name in enumerate(shown.names):
-        if name in shown.own or shown.keeps_links:
+        if name in shown.file_links:
+            found[k, : len(linear.standard)] = _link_row(linear, name)
+        elif name in shown.own or shown.keeps_links:
             found[k, names.index(name)] = 1.0
         else:
             found[k, : len(linear.standard)] = linear.K[linear.index(name)]
     return found
+
+
+def _link_row(linear: LinearModel, name: str) -> Array:
+    """Coefficients of the standard parameters in a retained parameter of a link, without those of rotors."""
+    K = linear.K if linear.mixing is None else linear.mixing @ linear.K
+    of_links = np.array([symbol_of(own) in LINK_SYMBOLS for own in linear.standard])
+    return np.asarray(np.where(of_links, K[linear.kept.index(linear.standard.index(name))], 0.0))
 
 
 def _moving(linear: LinearModel, bodies: PhysicalSpace) -> list[int]:
@@ -110,17 +123,18 @@ def _others(
     linear: LinearModel,
     bodies: PhysicalSpace,
     shown: Shown,
+    alone: Mapping[str, tuple[float, float] | None],
     first: Array,
     known: tuple[Mapping[str, float], set[int]],
     options: SampleOptions,
 ) -> tuple[list[tuple[int, float]], list[tuple[int, float]], list[tuple[int, float, float]]]:
     """Places and prior deviations of values that vary by a factor, by a sum and bent; `first` gets their centres.
 
-    known: fixed values, and places of the values that are part of an unknown: no other effect varies.
+    alone: estimate and standard deviation of each unknown.  known: fixed values, and places of the values that are part
+    of an unknown: no other effect varies.
     """
     fixed, told = known
     scaled, shifted, bent = list[tuple[int, float]](), list[tuple[int, float]](), list[tuple[int, float, float]]()
-    alone = {name: _estimate(shown, k) for k, name in enumerate(shown.names)}
     for k in bodies.effects:
         name = linear.standard[k]
         if name in fixed:
@@ -149,13 +163,33 @@ def _others(
     return scaled, shifted, bent
 
 
+def _estimates(shown: Shown, by_links: Array) -> dict[str, tuple[float, float] | None]:
+    """Estimate and standard deviation of each unknown; None for those that the logs do not determine.
+
+    by_links (unknowns, parameters): prior deviations of the unknowns due to each parameter.  Where the fit kept the
+    links, their prior and the logs make estimates more uncertain than exact links would.
+    """
+    found = {name: _estimate(shown, k) for k, name in enumerate(shown.names)}
+    if not shown.file_links:
+        return found
+    rows, _ = shown.whitened()
+    links = [shown.names.index(name) for name in shown.file_links]
+    prior = np.eye(len(shown.names))[links] / np.maximum(np.linalg.norm(by_links[links], axis=1), 1e-300)[:, None]
+    every = np.concatenate([rows, prior])
+    size = np.maximum(np.linalg.norm(every, axis=0), 1e-300)
+    deviations = np.linalg.norm(np.linalg.pinv(every / size), axis=1) / size
+    both = zip(found.items(), deviations.tolist(), strict=True)
+    return {name: None if own is None else (own[0], max(own[1], wider)) for (name, own), wider in both}
+
+
 def _estimate(shown: Shown, k: int) -> tuple[float, float] | None:
     """Estimate and standard deviation of an unknown from the logs; None if they do not determine it."""
     own = np.flatnonzero(shown.rows[:, k])
     if not len(own):
         return None
     row = int(own[np.argmax(np.abs(shown.rows[own, k]))])
-    return float(shown.values[row]), float(np.sqrt(max(shown.covariance[row, row], 0.0)))
+    by_links = sum(shown.rows[row, shown.names.index(name)] * value for name, value in shown.file_links.items())
+    return float(shown.values[row] - by_links), float(np.sqrt(max(shown.covariance[row, row], 0.0)))
 
 
 def _exact(

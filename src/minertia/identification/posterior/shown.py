@@ -7,7 +7,7 @@ the logs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,8 +40,9 @@ class Shown:
 
     names: the unknowns.  covariance: under correlated residuals, without prior knowledge.  own: estimates of
     unknowns that are not parameters of the robot, such as gains and delays of its servos.  positive: those of
-    `own` that cannot be negative.  keeps_links: whether the link parameters are known (those of the robot
-    file).
+    `own` that cannot be negative.  keeps_links: whether the fit took the link parameters from the robot file.
+    file_links: values in the file of these parameters, where they are the last unknowns of the equations; empty: the
+    file is exact.
     """
 
     names: tuple[str, ...]
@@ -51,6 +52,7 @@ class Shown:
     own: Mapping[str, float] = field(default_factory=dict)
     positive: tuple[str, ...] = ()
     keeps_links: bool = False
+    file_links: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return as plain data: the covariance as rows of its lower triangle."""
@@ -62,6 +64,7 @@ class Shown:
             "own": dict(self.own),
             "positive": list(self.positive),
             "keeps_links": self.keeps_links,
+            **({"file_links": dict(self.file_links)} if self.file_links else {}),
         }
 
     @classmethod
@@ -82,7 +85,17 @@ class Shown:
             {name: float(value) for name, value in table["own"].items()},
             tuple(table["positive"]),
             bool(table["keeps_links"]),
+            {name: float(value) for name, value in table.get("file_links", {}).items()},
         )
+
+    def with_file_links(self) -> Shown:
+        """Equations of the other unknowns if the links that the fit kept are exactly those of the file."""
+        count, rows = len(self.names) - len(self.file_links), len(self.values) - len(self.file_links)
+        values = self.values - self.rows[:, count:] @ np.array(list(self.file_links.values()))
+        return replace(
+            self, names=self.names[:count], rows=self.rows[:rows, :count], values=values[:rows],
+            covariance=self.covariance[:rows, :rows], file_links={},
+        )  # fmt: skip
 
     def whitened(self) -> tuple[Array, Array]:
         """Rows and values whitened by the covariance: uncorrelated, with unit variance."""
