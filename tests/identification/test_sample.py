@@ -259,6 +259,19 @@ def test_conformal_factors_are_those_of_the_robots_that_are_drawn():
     assert ResidualNoise.from_dict(noise).factors(0.95) == pytest.approx(1.0, abs=0.1)
 
 
+def test_conformal_factors_of_one_log_tell_of_other_postures():
+    """Friction that changes with the position and is not fitted: parts in time, which are alike, give less than 1."""
+    one = list(planted("planar2r", 2))[1]
+    log = one.log(0, noise=0.1)
+    qd, size = np.gradient(log.q, log.t, axis=0), np.sqrt(np.mean(log.tau**2, axis=0))
+    more = 0.3 * size * np.tanh(qd / 0.05) * (log.q - log.q.mean(axis=0))
+    for tau, least, most in ((log.tau, 0.9, 1.2), (log.tau + more, 1.4, 3.0)):
+        campaign = mi.Campaign(one.file, [replace(log, tau=tau)], effects=list(EFFECTS), estimator="wls")
+        noise = ResidualNoise.from_dict(mi.identify(campaign).model().evidence["posterior"]["residual"])
+        assert noise.held_out == "each third of the postures of each fitted log"
+        assert np.all((least < noise.factors(0.95)) & (noise.factors(0.95) < most))
+
+
 def test_bands_in_amperes_hold_as_those_in_newton_metres(tmp_path):
     """Residuals in the unit of the log and the scatter of predictions are compared in one unit."""
     log, gains = case().log(0), np.array([50.0, 20.0])  # N m/A
