@@ -26,10 +26,12 @@ DELAY = "delay"  # name of the choice
 PARTS = 8  # of all logs together, at least
 FEWEST = 2  # parts of a log
 SURE = 4.0  # deviations between parts of the logs, below which it may be chance
-# deviation of the joints' delays over their mean, above which it may be another error: friction of gears that yield
-# lags encoders at motors, by another time at each joint; corrected then if predictions of left-out parts gain much
-# (relative reduction of squares)
-DIFFERENT, GAIN = 0.3, 0.1
+# deviation of the joints' delays over their mean, above which it is another error: friction of gears that yield lags
+# encoders at motors by another time at each joint
+DIFFERENT = 0.4
+# other errors can look like a delay of all joints, too: it is corrected if predictions of left-out parts gain much
+# (relative reduction of squares), or where it is beyond all doubt (deviations)
+GAIN, DOUBTLESS = 0.15, 8.0
 WORSE = 0.1  # growth of the squares that a log leaves, above which the delay is not its own
 LONGEST = 0.03  # s, found at once: filters and stamps are not later; the verdict names the fault in the set-up instead
 MOST = 30_000_000  # numbers of the regressors of all logs that are looked at, about: 240 MB
@@ -90,8 +92,10 @@ def effort_delay(model: LinearModel, beta: Array, logs: Sequence[EffortLog]) -> 
         reason = "it differs between parts of the logs"
     elif worst > WORSE:
         reason = "it differs between logs"
-    elif after > (1 - GAIN) * before and _spread(parts.sum(axis=0), seconds) > DIFFERENT * abs(seconds):
+    elif _spread(parts.sum(axis=0), seconds) > DIFFERENT * abs(seconds):
         reason = "it differs between joints"
+    elif after > (1 - GAIN) * before and abs(seconds) < DOUBTLESS * deviation:
+        reason = "predictions are hardly better"
     return Delay(float(seconds), float(gain), reason)
 
 
