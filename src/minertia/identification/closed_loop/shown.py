@@ -80,12 +80,12 @@ def _with_links(shown: Shown, fit: LoopFit, wide: ServoModel, logs: Sequence[Loo
     R = triangle(np.concatenate([whole[:, [*own, *range(count, wide.count), -1]], prior]))
     size = np.maximum(np.linalg.norm(R[:, : len(own)], axis=0), 1e-300)
     before, links = slice(len(own)), slice(len(own), len(own) + len(file))
-    moved = np.linalg.lstsq(R[before, before] / size, R[before, links], rcond=UNKNOWN)[0] / size[:, None]
-    moved = moved[[place for place, k in enumerate(fit.kept) if k < count]]
+    by_links = np.linalg.lstsq(R[before, before] / size, R[before, links], rcond=UNKNOWN)[0] / size[:, None]
+    by_links = by_links[[place for place, k in enumerate(fit.kept) if k < count]]
     return Shown(
         wide.names,
-        np.block([[shown.rows, moved], [np.zeros((len(file), count)), R[links, links]]]),
-        np.append(shown.values + moved @ file, R[links, -1]),
+        np.block([[shown.rows, by_links], [np.zeros((len(file), count)), R[links, links]]]),
+        np.append(shown.values + by_links @ file, R[links, -1]),
         block_diag(shown.covariance, memory * np.eye(len(file))),
         shown.own,
         shown.positive,
